@@ -1,0 +1,1 @@
+"""Timed work: trials, kernels, construction."""

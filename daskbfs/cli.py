@@ -1,0 +1,231 @@
+"""The command line: ``daskbfs`` and, as a plug-in of Dask's, ``dask bfs``.
+
+Dask loads this module with each of its commands, so whatever is heavy is imported inside.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from daskbfs import __version__
+
+if TYPE_CHECKING:
+    from daskbfs.result import BFSResult
+
+_DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
+_SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError)
+
+
+def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Show errors that users can mend as one line, not as a traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except _SHOWN_ERRORS as error:
+            raise click.ClickException(str(error)) from error
+
+    return wrapped
+
+
+@click.group("bfs", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="daskbfs")
+def main() -> None:
+    """Breadth-first search across CPUs and GPUs, on Dask."""
+
+
+@main.command()
+@click.argument("graph")
+@click.option("--source", "sources", type=int, multiple=True, help="Start here; may be repeated.")
+@click.option(
+    "--sources", "n_sources", type=click.IntRange(1), help="Start from so many random vertices."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Of the graph and of random sources.",
+)
+@click.option(
+    "--edgefactor",
+    type=click.IntRange(1),
+    default=16,
+    show_default=True,
+    help="Edges per vertex of generated graphs.",
+)
+@click.option("--directed", is_flag=True, help="Keep the directions of a file's edges.")
+@click.option(
+    "--driver",
+    type=click.Choice(["auto", "direct"]),
+    default="auto",
+    show_default=True,
+    help="What runs the levels.",
+)
+@click.option(
+    "--direction",
+    type=click.Choice(_DIRECTIONS),
+    help="How to choose between top-down and bottom-up.  [default: beamer]",
+)
+@click.option("--depth-limit", type=click.IntRange(0), help="Go no further than so many edges.")
+@click.option(
+    "--threads", type=click.IntRange(1), help="Threads of the kernels.  [default: all cores]"
+)
+@click.option("--validate", is_flag=True, help="Make the five Graph500 checks on every tree.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(),
+    help="Write records to this file; '-' is standard output.",
+)
+@click.option("--quiet", is_flag=True, help="No progress bars, no tables.")
+@_plain_errors
+def run(
+    graph: str,
+    sources: tuple[int, ...],
+    n_sources: int | None,
+    seed: int,
+    edgefactor: int,
+    directed: bool,
+    driver: str,
+    direction: str | None,
+    depth_limit: int | None,
+    threads: int | None,
+    validate: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Search GRAPH: a file, kron:SCALE or uniform:SCALE.
+
+    Without --source or --sources, one random vertex that is not isolated is the source.
+    """
+    from daskbfs.bench.trials import run_trials, summarize
+    from daskbfs.io.spec import open_graph
+    from daskbfs.kernels.compiling import threads as kernel_threads
+    from daskbfs.progress import bars
+
+    if sources and n_sources:
+        raise click.UsageError("--source and --sources exclude each other")
+    say = _speaker(quiet or json_file == "-")
+    with kernel_threads(threads), bars(quiet=quiet) as progress:
+        opened = open_graph(
+            graph, directed=directed or None, edgefactor=edgefactor, seed=seed, progress=progress
+        )
+        say(f"{opened!r}, built in {opened.construction_seconds:.2f} s")
+        chosen = list(sources) or [int(v) for v in opened.random_sources(n_sources or 1, seed)]
+        if not chosen:
+            raise ValueError(f"{graph} has no edges, so no vertex to start from: give --source")
+        trials = run_trials(
+            opened,
+            chosen,
+            driver=driver,
+            direction=direction,
+            depth_limit=depth_limit,
+            validate=validate,
+            progress=progress,
+        )
+    report = summarize(opened, trials, driver="direct", direction=direction)
+    if json_file:
+        _write_json(report, json_file)
+    assert trials.last is not None
+    say(_told(trials.last, report))
+    if trials.failure is not None:
+        raise click.ClickException(f"the tree from {trials.last.source} is wrong: {trials.failure}")
+
+
+def _speaker(quiet: bool) -> Callable[[str], None]:
+    """Print, or don't."""
+    return (lambda text: None) if quiet else click.echo
+
+
+def _told(last: BFSResult, report: dict[str, Any]) -> str:
+    """What a person wants to know of some searches."""
+    n_trials = len(report["trials"])
+    summary = f"{n_trials} search{'es' if n_trials > 1 else ''}"
+    summary += f", median {report['median_seconds'] * 1e3:.3f} ms"
+    if report["harmonic_mean_teps"]:
+        summary += f", {report['harmonic_mean_teps'] / 1e9:.3f} GTEPS (harmonic mean)"
+    lines = [
+        "",
+        str(last.levels),
+        "",
+        f"source {last.source}: reached {last.reached:,} of {last.graph.n_vertices:,} vertices",
+        summary,
+    ]
+    if report["validated"] is not None:
+        passed = "every tree passed the five Graph500 checks"
+        lines.append(passed if report["validated"] else "a tree FAILED its checks")
+    return "\n".join(lines)
+
+
+def _write_json(report: dict[str, Any], file: str) -> None:
+    """Write a report whole, or not at all."""
+    text = json.dumps(report, indent=1) + "\n"
+    if file == "-":
+        sys.stdout.write(text)
+        return
+    path = Path(file)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@main.command()
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--directed", is_flag=True, help="Keep the directions of the edges.")
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+@_plain_errors
+def convert(source: str, target: str, directed: bool, quiet: bool) -> None:
+    """Read the graph IN and write it to OUT (.sg, or an edge list: .el, .txt).
+
+    IN may also be kron:SCALE or uniform:SCALE. Duplicates and self-loops are dropped.
+    """
+    from daskbfs.io import write_graph
+    from daskbfs.io.spec import open_graph
+    from daskbfs.progress import bars
+
+    with bars(quiet=quiet) as progress:
+        graph = open_graph(source, directed=directed or None, progress=progress)
+        write_graph(graph, target, progress=progress)
+    if not quiet:
+        click.echo(f"{graph!r} written to {target}")
+
+
+@main.command()
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(),
+    help="Write the findings to this file; '-' is standard output.",
+)
+@_plain_errors
+def doctor(json_file: str | None) -> None:
+    """Tell what is here: machine, versions, threads, kernels; and what is missing."""
+    from daskbfs.doctor import examine
+
+    findings = examine()
+    if json_file:
+        _write_json({finding.name: finding.value for finding in findings}, json_file)
+    if json_file != "-":
+        width = max(len(finding.name) for finding in findings)
+        for finding in findings:
+            mark = "ok " if finding.good else "-- "
+            click.echo(f"{mark} {finding.name.ljust(width)}  {finding.value}")
+            if finding.advice:
+                click.echo(f"    {' ' * width}  {finding.advice}")
+
+
+if __name__ == "__main__":
+    main(prog_name="daskbfs")

@@ -1,0 +1,94 @@
+"""What ``daskbfs doctor`` finds out about this machine and this installation."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from dataclasses import dataclass
+from importlib import metadata
+
+from daskbfs import __version__, machine
+
+_GPU_PACKAGES = ("cupy", "numba_cuda", "dask_cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    name: str
+    value: str
+    good: bool = True
+    advice: str = ""
+
+
+def examine() -> list[Finding]:
+    """Look at everything that a search needs."""
+    here = machine.describe()
+    findings = [
+        Finding("daskbfs", __version__),
+        Finding("python", here["python"]),
+        Finding("cpu", f"{here['cpu']}, {here['cores']} cores"),
+        Finding(
+            "memory",
+            f"{machine.human_bytes(here['memory_bytes'])}, "
+            f"{machine.human_bytes(machine.available_bytes())} free",
+        ),
+    ]
+    packages = ("numpy", "numba", "dask", "distributed")
+    versions = [Finding(package, metadata.version(package)) for package in packages]
+    return [*findings, *versions, *_kernels(), *_gpu()]
+
+
+def _kernels() -> list[Finding]:
+    """Run the kernels once, for real."""
+    import numba
+
+    from daskbfs.generate import kronecker
+    from daskbfs.kernels.compiling import cache_folder, n_threads
+    from daskbfs.search import bfs
+    from daskbfs.validate import ValidationError, validate
+
+    start = time.perf_counter()
+    graph = kronecker(scale=10)
+    result = bfs(graph, int(graph.random_sources(1)[0]))
+    seconds = time.perf_counter() - start
+    try:
+        validate(graph, result.source, result.parent, result.level)
+        tree = Finding("kernels", f"a search of scale 10 is right; ready after {seconds:.1f} s")
+    except ValidationError as error:
+        tree = Finding(
+            "kernels", f"a search of scale 10 is WRONG: {error}", False, "please report this"
+        )
+    layer = numba.threading_layer()
+    shared = layer != "workqueue"
+    folder = cache_folder()
+    return [
+        tree,
+        Finding(
+            "threads",
+            f"{n_threads()} by {layer}",
+            shared,
+            ""
+            if shared
+            else "two searches at once take turns: pip install tbb, or install libgomp",
+        ),
+        Finding(
+            "kernel cache",
+            folder or "none: kernels are compiled anew in each process",
+            folder is not None,
+            "" if folder else "set NUMBA_CACHE_DIR to a folder that can be written",
+        ),
+    ]
+
+
+def _gpu() -> list[Finding]:
+    """Which of the GPU packages are installed; GPU workers are not part of this release."""
+    there = [package for package in _GPU_PACKAGES if importlib.util.find_spec(package)]
+    return [
+        Finding(
+            "gpu",
+            f"not used by this release; installed: {', '.join(there) or 'no GPU packages'}",
+            good=True,
+        )
+    ]

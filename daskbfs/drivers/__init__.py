@@ -1,0 +1,1 @@
+"""What runs the levels of a search; the only rooms that wait."""

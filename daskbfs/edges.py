@@ -1,0 +1,139 @@
+"""Where edges come from: anything that can hand them out, block by block, twice.
+
+Kernel 1 reads a stream once to count and once to fill, so that the edges never stand in memory
+beside the graph that is made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+BLOCK_EDGES = 2**22
+
+Block = tuple[np.ndarray, np.ndarray]
+"""Heads and tails of some edges: one-dimensional integer arrays of equal size."""
+
+
+class EdgeStream(Protocol):
+    """Edges in blocks; each call of ``blocks`` begins anew with the same edges."""
+
+    @property
+    def n_edges(self) -> int:
+        """How many edges there are; an estimate will do."""
+
+    @property
+    def n_vertices(self) -> int | None:
+        """How many vertices there are; None when only the edges can tell."""
+
+    @property
+    def first_id(self) -> int:
+        """The user's id of vertex 0 of the blocks: some formats count from 1 on."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Hand out the edges; a block is valid until the next one is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayEdges:
+    """Edges that already stand in memory."""
+
+    heads: np.ndarray
+    tails: np.ndarray
+    n_vertices: int | None = None
+    first_id: int = 0
+
+    @property
+    def n_edges(self) -> int:
+        return self.heads.size
+
+    def blocks(self) -> Iterator[Block]:
+        for first in range(0, self.heads.size, BLOCK_EDGES):
+            part = slice(first, first + BLOCK_EDGES)
+            yield self.heads[part], self.tails[part]
+
+
+@dataclass(frozen=True, slots=True)
+class BothWays:
+    """Undirected edges as arcs: each there and back."""
+
+    once: EdgeStream
+
+    @property
+    def n_edges(self) -> int:
+        return 2 * self.once.n_edges
+
+    @property
+    def n_vertices(self) -> int | None:
+        return self.once.n_vertices
+
+    @property
+    def first_id(self) -> int:
+        return self.once.first_id
+
+    def blocks(self) -> Iterator[Block]:
+        for heads, tails in self.once.blocks():
+            yield heads, tails
+            yield tails, heads
+
+
+def edge_arrays(edges: Any) -> Block:
+    """Heads and tails of an (m, 2) array, a pair of arrays, or a sequence of pairs.
+
+    Raises
+    ------
+    ValueError
+        When the shape is another.
+    TypeError
+        When the ids are not integers.
+    """
+    if isinstance(edges, tuple) and len(edges) == 2 and all(np.ndim(e) == 1 for e in edges):
+        heads, tails = (_integers(np.asarray(e)) for e in edges)
+        if heads.shape != tails.shape:
+            raise ValueError(
+                f"heads have {heads.size} entries and tails {tails.size}: an edge has one of each"
+            )
+        return heads, tails
+    array = np.asarray(edges)
+    if array.size == 0 and array.ndim <= 2:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(
+            f"edges of shape {array.shape} cannot be read: "
+            "give an array of shape (m, 2) or a pair of arrays (heads, tails); "
+            "weights do not matter to a search and must be left out"
+        )
+    array = _integers(array)
+    return array[:, 0], array[:, 1]
+
+
+def _integers(array: np.ndarray) -> np.ndarray:
+    """The array, if it holds integers (an empty one may hold anything)."""
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        place = int(np.flatnonzero(np.isnan(array).any(axis=tuple(range(1, array.ndim))))[0])
+        raise ValueError(f"edge {place} has the vertex id nan: vertex ids are integers")
+    if array.dtype.kind not in "iu":
+        raise TypeError(
+            f"vertex ids have dtype {array.dtype}: they must be integers, for example "
+            "edges.astype(np.int64)"
+        )
+    return array
+
+
+def require_finite(weights: np.ndarray) -> None:
+    """Refuse weights that are not numbers: they are a sign of broken input.
+
+    Searches ignore weights, but a nan says that something went wrong before.
+    """
+    weights = np.asarray(weights)
+    if weights.dtype.kind in "fc" and np.isnan(weights).any():
+        place = int(np.flatnonzero(np.isnan(weights))[0])
+        raise ValueError(
+            f"the weight of edge {place} is nan: weights must be numbers; drop such edges, "
+            "or leave the weights out, since a search does not use them"
+        )

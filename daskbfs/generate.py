@@ -1,0 +1,193 @@
+"""Graphs made of random numbers: Kronecker (Graph500) and uniform (Erdos-Renyi).
+
+Edge k depends on the seed and on k alone, so a graph is the same whatever the number of threads
+or blocks, and any block can be made without the others.
+"""
+
+from __future__ import annotations
+
+import abc
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from daskbfs import machine
+from daskbfs.construction import construct, construction_bytes
+from daskbfs.edges import Block
+from daskbfs.graph import Graph
+from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.generate import (
+    GROUP_CODES,
+    GROUP_LEVELS,
+    THRESHOLD_BITS,
+    kronecker_edges,
+    uniform_edges,
+)
+from daskbfs.progress import Progress, silent
+
+MAX_SCALE = 31
+GRAPH500 = (0.57, 0.19, 0.19, 0.05)
+_BLOCK_EDGES = 2**22
+_MIN_BLOCK_EDGES = 2**16
+
+
+class RandomEdges(abc.ABC):
+    """A stream of random edges over 2**scale vertices."""
+
+    first_id = 0
+
+    def __init__(self, scale: int, edgefactor: int, seed: int) -> None:
+        self.scale = scale
+        self.n_vertices = 2**scale
+        self.n_edges = edgefactor * self.n_vertices
+        self.seconds = 0.0
+        """Time spent on making edges so far."""
+        words = np.random.SeedSequence(seed).generate_state(7, np.uint64)
+        self._key = words[0]
+        self._odd = words[1:] | np.uint64(1)
+
+    @abc.abstractmethod
+    def make(self, first: int, heads: np.ndarray, tails: np.ndarray) -> None:
+        """Fill uint32 arrays with the edges from number ``first`` on."""
+
+    def blocks(self) -> Iterator[Block]:
+        size = max(_MIN_BLOCK_EDGES, min(_BLOCK_EDGES, self.n_edges // 16))
+        heads, tails = np.empty(size, np.uint32), np.empty(size, np.uint32)
+        for first in range(0, self.n_edges, size):
+            n = min(size, self.n_edges - first)
+            start = time.perf_counter()
+            self.make(first, heads[:n], tails[:n])
+            self.seconds += time.perf_counter() - start
+            yield heads[:n], tails[:n]
+
+
+class KroneckerEdges(RandomEdges):
+    """Edges by the recursive matrix of Graph500, labels permuted."""
+
+    def __init__(self, scale: int, edgefactor: int, seed: int) -> None:
+        super().__init__(scale, edgefactor, seed)
+        self._full_table = _alias_table(GRAPH500, GROUP_LEVELS)
+        self._left_table = _alias_table(GRAPH500, scale % GROUP_LEVELS)
+
+    def make(self, first: int, heads: np.ndarray, tails: np.ndarray) -> None:
+        kronecker_edges(
+            first,
+            heads,
+            tails,
+            self.scale,
+            self._key,
+            self._odd,
+            self._full_table,
+            self._left_table,
+            n_threads(),
+        )
+
+
+class UniformEdges(RandomEdges):
+    """Edges with both ends uniform over all vertices."""
+
+    def make(self, first: int, heads: np.ndarray, tails: np.ndarray) -> None:
+        uniform_edges(first, heads, tails, self.scale, self._key, n_threads())
+
+
+def kronecker(
+    scale: int, edgefactor: int = 16, seed: int = 1, *, progress: Progress = silent
+) -> Graph:
+    """A Kronecker graph by the parameters of Graph500, with permuted labels.
+
+    Parameters
+    ----------
+    scale
+        The graph has 2**scale vertices.
+    edgefactor
+        Input edges per vertex; duplicates and self-loops among them are dropped.
+    seed
+        The same seed gives the same graph, whatever the number of threads.
+    progress
+        Told how far the work has come.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> daskbfs.kronecker(scale=10).n_vertices
+    1024
+    """
+    return _generate("kron", KroneckerEdges, scale, edgefactor, seed, progress)
+
+
+def uniform(
+    scale: int, edgefactor: int = 16, seed: int = 1, *, progress: Progress = silent
+) -> Graph:
+    """An Erdos-Renyi graph: every edge joins two vertices chosen uniformly.
+
+    Parameters
+    ----------
+    scale, edgefactor, seed, progress
+        As for :func:`kronecker`.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> daskbfs.uniform(scale=10, edgefactor=4).directed
+    False
+    """
+    return _generate("uniform", UniformEdges, scale, edgefactor, seed, progress)
+
+
+def _generate(
+    kind: str, edges: type[RandomEdges], scale: int, edgefactor: int, seed: int, progress: Progress
+) -> Graph:
+    check_size(scale, edgefactor, seed)
+    stream = edges(scale, edgefactor, seed)
+    graph = construct(stream, name=f"{kind}:{scale}", progress=progress)
+    graph.generation_seconds = stream.seconds
+    graph.construction_seconds -= stream.seconds
+    return graph
+
+
+def check_size(scale: int, edgefactor: int, seed: int) -> None:
+    """Refuse graphs that cannot be numbered or cannot fit."""
+    if not 1 <= scale <= MAX_SCALE:
+        raise ValueError(
+            f"scale {scale} is out of range: 1 to {MAX_SCALE}, "
+            "since vertices are numbered in 32 bits"
+        )
+    if edgefactor < 1:
+        raise ValueError(f"edgefactor {edgefactor} is out of range: at least 1 edge per vertex")
+    if seed < 0:
+        raise ValueError(f"seed {seed} is out of range: seeds are 0 or more")
+    machine.require_memory(
+        construction_bytes(2**scale, edgefactor * 2**scale),
+        f"scale {scale} with edgefactor {edgefactor}",
+        "take a smaller scale or a machine with more memory",
+    )
+
+
+def _alias_table(quadrants: tuple[float, ...], levels: int) -> np.ndarray:
+    """An alias table (Vose 1991) for the quadrants of some levels at once.
+
+    An outcome's number holds the head's bits above the tail's. An entry holds a threshold above
+    and an alias below; slots that need no alias name themselves.
+    """
+    n = 4**levels
+    codes = np.arange(n)
+    heads, tails = codes >> levels, codes & (2**levels - 1)
+    weight = np.ones(n)
+    for bit in range(levels):
+        weight *= np.take(quadrants, 2 * (heads >> bit & 1) + (tails >> bit & 1))
+    weight *= n
+    threshold = np.full(n, 2**THRESHOLD_BITS - 1, np.int64)
+    alias = codes.copy()
+    small = [c for c in range(n) if weight[c] < 1]
+    large = [c for c in range(n) if weight[c] >= 1]
+    while small and large:
+        poor, rich = small.pop(), large[-1]
+        threshold[poor] = round(weight[poor] * 2**THRESHOLD_BITS)
+        alias[poor] = rich
+        weight[rich] -= 1 - weight[poor]
+        if weight[rich] < 1:
+            small.append(large.pop())
+    table = np.zeros(GROUP_CODES, np.uint32)
+    table[:n] = threshold << (32 - THRESHOLD_BITS) | alias
+    return table

@@ -1,0 +1,146 @@
+"""The graph: immutable rows in degree order, and the way between rows and the user's vertices.
+
+Row r is the vertex of order r: order 0 has the highest degree. Isolated vertices have no row.
+Columns over rows are padded to whole words, with at least one padding row; ``order`` sends
+isolated vertices to the first padding row, which no search ever reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from daskbfs.kernels.bitmap import WORD_BITS
+from daskbfs.kernels.build import describe_rows
+from daskbfs.vertices import Ids
+
+
+def word_padded(n_rows: int) -> int:
+    """Rows and padding: whole words, with at least one row of padding."""
+    return (n_rows // WORD_BITS + 1) * WORD_BITS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Adjacency by row: neighbours ascending, so hubs come first."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    hub: np.ndarray
+    mean_degree: np.ndarray
+    n_long_rows: int
+
+    @classmethod
+    def of(cls, indptr: np.ndarray, indices: np.ndarray) -> Rows:
+        """Rows with the columns that follow from them."""
+        n_padded = word_padded(indptr.size - 1)
+        hub = np.empty(n_padded, np.uint32)
+        mean_degree = np.zeros(n_padded // WORD_BITS, np.float32)
+        n_long_rows = describe_rows(indptr, indices, hub, mean_degree)
+        return cls(indptr, indices, hub, mean_degree, int(n_long_rows))
+
+    @property
+    def n_rows(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def n_arcs(self) -> int:
+        return self.indices.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.indptr.nbytes + self.indices.nbytes + self.hub.nbytes + self.mean_degree.nbytes
+
+    def degree(self, row: int) -> int:
+        """Number of neighbours of a row."""
+        return int(self.indptr[row + 1]) - int(self.indptr[row])
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Graph:
+    """A graph in memory, ready to be searched.
+
+    Made by :func:`kronecker`, :func:`uniform`, :func:`read_graph`, :func:`from_edges`,
+    :func:`from_scipy` or :func:`from_networkx`.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> daskbfs.from_edges([(0, 1), (1, 2)])
+    Graph 'edges': 3 vertices, 2 edges, undirected, 888 B
+    """
+
+    name: str
+    directed: bool
+    ids: Ids
+    out: Rows
+    into: Rows
+    order: np.ndarray
+    original_index: np.ndarray
+    input_degree: np.ndarray
+    """Input edges at each row, with duplicates, a self-loop twice (directed: out of it, once)."""
+    n_input_edges: int
+    construction_seconds: float = 0.0
+    generation_seconds: float | None = None
+    pool: Any = field(default=None)
+    """Leases that wait for their next search; whoever searches first puts a pool here."""
+
+    @property
+    def n_vertices(self) -> int:
+        """Vertices, isolated ones included."""
+        return self.ids.n_vertices
+
+    @property
+    def n_rows(self) -> int:
+        """Vertices that are not isolated."""
+        return self.out.n_rows
+
+    @property
+    def n_arcs(self) -> int:
+        """Entries of all rows: each undirected edge twice."""
+        return self.out.n_arcs
+
+    @property
+    def n_edges(self) -> int:
+        """Edges, without duplicates and self-loops; undirected ones once."""
+        return self.n_arcs if self.directed else self.n_arcs // 2
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the graph takes."""
+        columns = (self.order, self.original_index, self.input_degree, self.ids.values)
+        total = self.out.nbytes + sum(column.nbytes for column in columns if column is not None)
+        return total + (self.into.nbytes if self.directed else 0)
+
+    @property
+    def vertices(self) -> np.ndarray:
+        """The user's vertex ids, in the order in which results list them."""
+        return np.arange(self.n_vertices) if self.ids.values is None else self.ids.values
+
+    @property
+    def parent_dtype(self) -> type[np.signedinteger]:
+        """The smaller of int32 and int64 that holds every vertex id."""
+        return np.int32 if self.ids.largest < 2**31 else np.int64
+
+    def row_of(self, vertex: int) -> int | None:
+        """Row of a vertex, None for an isolated one; ValueError for an unknown one."""
+        row = int(self.order[self.ids.index(vertex)])
+        return row if row < self.n_rows else None
+
+    def random_sources(self, n: int, seed: int = 1) -> np.ndarray:
+        """Up to ``n`` distinct vertices that are not isolated, the same for the same seed."""
+        n = min(n, self.n_rows)
+        rows = np.random.default_rng(seed).choice(self.n_rows, size=n, replace=False)
+        indices = self.original_index[rows].astype(np.int64)
+        return indices if self.ids.values is None else self.ids.values[indices]
+
+    def __repr__(self) -> str:
+        from daskbfs.machine import human_bytes
+
+        kind = "directed" if self.directed else "undirected"
+        return (
+            f"Graph {self.name!r}: {self.n_vertices} vertices, {self.n_edges} edges, {kind}, "
+            f"{human_bytes(self.nbytes)}"
+        )

@@ -1,0 +1,132 @@
+"""Graph files: one reader per format, chosen by the file's name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from daskbfs.construction import construct
+from daskbfs.edges import BothWays
+from daskbfs.graph import Graph
+from daskbfs.io import dimacs, edge_list, gap, matrix_market, metis
+from daskbfs.progress import Progress, silent
+
+READERS = {
+    "edge-list": edge_list.open_edges,
+    "dimacs": dimacs.open_edges,
+    "gap": gap.open_edges,
+    "matrix-market": matrix_market.open_edges,
+    "metis": metis.open_edges,
+}
+WRITERS = {"edge-list": edge_list.write, "gap": gap.write}
+_SUFFIXES = {
+    ".txt": "edge-list",
+    ".tsv": "edge-list",
+    ".edges": "edge-list",
+    ".edgelist": "edge-list",
+    ".el": "edge-list",
+    ".wel": "edge-list",
+    ".gr": "dimacs",
+    ".sg": "gap",
+    ".mtx": "matrix-market",
+    ".graph": "metis",
+    ".metis": "metis",
+}
+
+
+def read_graph(
+    path: str | os.PathLike[str],
+    *,
+    directed: bool | None = None,
+    format: str | None = None,
+    progress: Progress = silent,
+) -> Graph:
+    r"""Read a graph from a file; text formats may be gzipped (``.gz``).
+
+    Parameters
+    ----------
+    path
+        The file. Its suffix tells the format: whitespace edge lists (``.txt``, ``.el``, ``.wel``,
+        ...), Matrix Market (``.mtx``), DIMACS (``.gr``), METIS (``.graph``), GAP (``.sg``).
+    directed
+        Keep the edges' directions. None follows ``.sg`` files, which say what they are, and takes
+        all others as undirected. Files that hold undirected edges once (``.graph``, symmetric
+        ``.mtx``) become arcs both ways.
+    format
+        ``"edge-list"``, ``"matrix-market"``, ``"dimacs"``, ``"metis"`` or ``"gap"``, where the
+        suffix does not tell.
+    progress
+        Told how far the work has come.
+
+    Examples
+    --------
+    >>> import daskbfs, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "triangle.txt"
+    >>> _ = path.write_text("# three edges\n0 1\n1 2\n2 0\n")
+    >>> daskbfs.read_graph(path).n_edges
+    3
+    """
+    path = Path(path)
+    reader = READERS[_format(path, format, READERS)]
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give a graph file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: give the path of a graph file")
+    stream, says_directed = reader(path)
+    if directed is None:
+        directed = bool(says_directed)
+    if directed and says_directed is False:
+        stream = BothWays(stream)
+    return construct(stream, directed=directed, name=path.name, progress=progress)
+
+
+def write_graph(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    progress: Progress = silent,
+) -> None:
+    """Write a graph to a file: GAP (``.sg``) or a whitespace edge list (``.el``, ``.txt``).
+
+    The file appears whole or not at all. Duplicates and self-loops are gone, since the graph does
+    not hold them; edge lists have no place for isolated vertices.
+
+    Parameters
+    ----------
+    graph
+        What to write.
+    path
+        Where to.
+    format
+        ``"gap"`` or ``"edge-list"``, where the suffix does not tell.
+    progress
+        Told how far the work has come.
+    """
+    path = Path(path)
+    writer = WRITERS[_format(path, format, WRITERS)]
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            writer(graph, file, progress)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _format(path: Path, format: str | None, known: dict) -> str:  # type: ignore[type-arg]
+    """The format's name; ValueError when nothing tells it."""
+    if format is not None:
+        if format not in known:
+            raise ValueError(f"format {format!r} is unknown: choose one of {', '.join(known)}")
+        return format
+    suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
+    name = _SUFFIXES.get(suffixes[-1].lower()) if suffixes else None
+    if name not in known:
+        fitting = ", ".join(suffix for suffix, name in _SUFFIXES.items() if name in known)
+        raise ValueError(
+            f"{path.name}: the suffix tells no format that can be used here; known are {fitting}, "
+            f"or give the format: {', '.join(known)}"
+        )
+    assert name is not None
+    return name

@@ -1,0 +1,59 @@
+"""Matrix Market coordinate files (.mtx): entry (u, v) is an edge; ids count from 1 on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from daskbfs.edges import EdgeStream
+from daskbfs.io.text import TextEdges, open_binary
+
+_FIELDS = ("real", "double", "integer", "complex", "pattern")
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+
+
+def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
+    """The file's entries; undirected edges where the matrix is symmetric."""
+    with open_binary(path) as file:
+        banner = file.readline()
+        skip_bytes = len(banner)
+        words = banner.decode(errors="replace").lower().split()
+        if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+            raise ValueError(
+                f"{path.name}, line 1: a Matrix Market file begins with "
+                "'%%MatrixMarket matrix coordinate FIELD SYMMETRY'"
+            )
+        _, _, layout, field, symmetry = words
+        if layout != "coordinate":
+            raise ValueError(f"{path.name} is {layout!r}: only coordinate files are graphs")
+        if field not in _FIELDS or symmetry not in _SYMMETRIES:
+            raise ValueError(
+                f"{path.name}, line 1: {field!r} {symmetry!r} is not a field of "
+                f"{', '.join(_FIELDS)} and a symmetry of {', '.join(_SYMMETRIES)}"
+            )
+        number = 1
+        for line in file:
+            number += 1
+            skip_bytes += len(line)
+            sizes = line.split()
+            if sizes and not sizes[0].startswith(b"%"):
+                break
+        else:
+            raise ValueError(f"{path.name} ends before its sizes: it is damaged or cut short")
+    if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
+        raise ValueError(
+            f"{path.name}, line {number}: sizes must be 'ROWS COLUMNS ENTRIES', "
+            f"not {line.decode(errors='replace').strip()[:60]!r}"
+        )
+    n_rows, n_columns, n_entries = map(int, sizes)
+    if n_rows != n_columns:
+        raise ValueError(f"{path.name} is {n_rows} x {n_columns}: a graph's matrix is square")
+    stream = TextEdges(
+        path,
+        comments=b"%",
+        base=1,
+        n_vertices=n_rows,
+        declared=n_entries,
+        skip_bytes=skip_bytes,
+        what="an entry: row and column, from 1 on",
+    )
+    return stream, None if symmetry == "general" else False

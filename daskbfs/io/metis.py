@@ -1,0 +1,122 @@
+"""METIS files (.graph): a header ``n m [fmt [ncon]]``, then one line of neighbours per vertex.
+
+Vertices count from 1 on. Weights of vertices and edges, if ``fmt`` announces them, are left out.
+Each edge stands in both its vertices' lines, and is taken once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from daskbfs.edges import Block, EdgeStream
+from daskbfs.io.text import bad_line, open_binary, whole_lines
+from daskbfs.kernels import text as kernels
+
+_COMMENTS = np.frombuffer(b"%", np.uint8).copy()
+_SHORTEST_NUMBER = 2  # a digit and what ends it
+_WHAT = "a list of neighbours, from 1 on"
+
+
+def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
+    """The file's edges: METIS graphs are undirected."""
+    with open_binary(path) as file:
+        skip_bytes = 0
+        for number, line in enumerate(file, 1):  # noqa: B007
+            skip_bytes += len(line)
+            words = line.split()
+            if words and not words[0].startswith(b"%"):
+                break
+        else:
+            raise ValueError(f"{path.name} is empty: a METIS file begins with 'VERTICES EDGES'")
+    if not 2 <= len(words) <= 4 or not all(word.isdigit() for word in words):
+        raise ValueError(
+            f"{path.name}, line {number}: a METIS file begins with 'VERTICES EDGES [FORMAT [N]]', "
+            f"not {line.decode(errors='replace').strip()[:60]!r}"
+        )
+    layout = words[2].decode().zfill(3) if len(words) > 2 else "000"
+    if set(layout) - set("01") or len(layout) > 3:
+        raise ValueError(f"{path.name}, line {number}: format {layout!r} is not made of 0s and 1s")
+    n_weights = (int(words[3]) if len(words) > 3 else 1) if layout[1] == "1" else 0
+    header = _Header(
+        n_vertices=int(words[0]),
+        n_edges=int(words[1]),
+        n_before=n_weights + (layout[0] == "1"),
+        stride=2 if layout[2] == "1" else 1,
+        skip_bytes=skip_bytes,
+    )
+    return MetisEdges(path, header), False
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    n_vertices: int
+    n_edges: int
+    n_before: int
+    """Numbers that stand in a line before its neighbours."""
+    stride: int
+    """Numbers per neighbour."""
+    skip_bytes: int
+
+
+class MetisEdges:
+    """A stream of the edges of a METIS file."""
+
+    first_id = 1
+
+    def __init__(self, path: Path, header: _Header) -> None:
+        self.path = path
+        self.n_vertices = header.n_vertices
+        self.n_edges = header.n_edges
+        self._header = header
+
+    def blocks(self) -> Iterator[Block]:
+        header = self._header
+        row = n_down = n_up = 0
+        for number, text in whole_lines(self.path, header.skip_bytes):
+            room = len(text) // _SHORTEST_NUMBER + 1
+            numbers, rows = np.empty(room, np.int64), np.empty(room, np.int64)
+            buffer = np.frombuffer(text, np.uint8)
+            n, row, error, place = kernels.parse_integers(buffer, _COMMENTS, numbers, rows, row)
+            if error != kernels.FINE:
+                raise bad_line(self.path, number, text, place, error, _WHAT, 1)
+            heads, tails = self._neighbours(numbers[:n], rows[:n])
+            down = tails <= heads
+            n_down += int(np.count_nonzero(tails < heads))
+            n_up += int(np.count_nonzero(~down))
+            yield heads[down], tails[down]
+        self._check(row, n_down, n_up)
+
+    def _neighbours(self, numbers: np.ndarray, rows: np.ndarray) -> Block:
+        """Heads and tails, from 0 on, of the numbers of some lines."""
+        header = self._header
+        column = np.arange(rows.size) - np.searchsorted(rows, rows)
+        wanted = (column >= header.n_before) & ((column - header.n_before) % header.stride == 0)
+        heads, tails = rows[wanted], numbers[wanted] - 1
+        bad = np.flatnonzero((tails < 0) | (tails >= header.n_vertices))
+        if bad.size:
+            raise ValueError(
+                f"{self.path.name}: vertex {heads[bad[0]] + 1} has the neighbour "
+                f"{tails[bad[0]] + 1}: vertices are 1 to {header.n_vertices}"
+            )
+        if rows.size and rows[-1] >= header.n_vertices:
+            raise ValueError(
+                f"{self.path.name} has more than {header.n_vertices} lines, one for each vertex"
+            )
+        return heads, tails
+
+    def _check(self, n_lines: int, n_down: int, n_up: int) -> None:
+        header = self._header
+        if n_lines < header.n_vertices - 1:  # the last line may be empty, without an end
+            raise ValueError(
+                f"{self.path.name} has {n_lines} lines for {header.n_vertices} vertices: "
+                "it is damaged or cut short"
+            )
+        if n_down != n_up or n_down > header.n_edges:
+            raise ValueError(
+                f"{self.path.name} lists {n_down + n_up} neighbours for {header.n_edges} edges: "
+                "each edge must stand in both its vertices' lines"
+            )

@@ -1,0 +1,1 @@
+"""Whatever touches an edge: arrays in, counts out."""

@@ -1,0 +1,85 @@
+"""Bits and bitmaps: sets of vertices as uint64 words, vertex v at bit v % 64 of word v // 64.
+
+The intrinsics below give kernels the machine instructions that numba has no names for. Atomic
+updates are relaxed: a step needs each bit to be won by one thread, not an order among bits;
+the end of a parallel kernel is the barrier.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from daskbfs.kernels.compiling import inlined
+
+WORD_BITS = 64
+ONE = np.uint64(1)
+EMPTY = np.uint64(0)
+
+
+@intrinsic
+def trailing_zeros(typingctx, word):
+    """Index of the lowest set bit of a word that is not zero."""
+
+    def codegen(context, builder, signature, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def leading_zeros(typingctx, word):
+    """Number of zero bits above the highest set bit of a word that is not zero."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def popcount(typingctx, word):
+    """Number of set bits."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+def _item(context, builder, array_type, array, index):
+    """Address of one item of a one-dimensional array."""
+    view = make_array(array_type)(context, builder, array)
+    return cgutils.get_item_pointer(
+        context, builder, array_type, view, [index], wraparound=False, boundscheck=False
+    )
+
+
+def _atomic(operation):
+    def typed(typingctx, array, index, value):
+        def codegen(context, builder, signature, args):
+            address = _item(context, builder, signature.args[0], args[0], args[1])
+            return builder.atomic_rmw(operation, address, args[2], "monotonic")
+
+        return array.dtype(array, types.intp, array.dtype), codegen
+
+    return typed
+
+
+atomic_or = intrinsic(_atomic("or"))
+atomic_add = intrinsic(_atomic("add"))
+
+
+@inlined
+def shared_counter():
+    """A zero that threads add to; made here, because numba folds reads of a local np.zeros."""
+    return np.zeros(1, np.int64)
+
+
+def n_words(n_vertices: int) -> int:
+    """Words that hold a bit for each vertex."""
+    return -(-n_vertices // WORD_BITS)

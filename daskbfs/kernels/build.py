@@ -1,0 +1,246 @@
+"""Kernel 1's loops: from blocks of edges to sorted rows without self-loops and duplicates.
+
+``count_degrees`` takes the first pass over the edges; when vertices are numbered by decreasing
+degree, ``relabel`` and ``scatter`` take the second; ``sort_rows`` ends the work in place.
+
+Rows fall into buckets of geometrically growing width (the first rows are alone in theirs):
+since hubs come first, buckets hold arcs of about the same order. A block's arcs are first dealt
+into buckets, then written bucket by bucket, each by one thread: no atomics, and few cache misses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from daskbfs.kernels.bitmap import atomic_add, leading_zeros, shared_counter
+from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
+from daskbfs.types import NONE
+
+N_BUCKETS = 896  # of the largest row number, plus one
+_FRACTION_BITS = 5
+_FRACTIONS = 1 << _FRACTION_BITS
+_SHORT_ROW = 40  # insertion sort up to here, radix sort beyond,
+_DIGIT_BITS = 8
+_LONG_ROW = 2048  # with wide digits where clearing their counts is cheap against the row
+_LONG_DIGIT_BITS = 12
+
+
+@inlined
+def _bucket(row):
+    """Bucket of a row: its leading bits, as in a floating-point number."""
+    if row < _FRACTIONS:
+        return np.int64(row)
+    exponent = 63 - np.int64(leading_zeros(np.uint64(row)))
+    fraction = (np.int64(row) >> (exponent - _FRACTION_BITS)) & (_FRACTIONS - 1)
+    return _FRACTIONS * (exponent - _FRACTION_BITS + 1) + fraction
+
+
+@inlined
+def _first_row(bucket):
+    """First row of a bucket."""
+    if bucket < _FRACTIONS:
+        return np.int64(bucket)
+    shift = bucket // _FRACTIONS - 1
+    return (_FRACTIONS + bucket % _FRACTIONS) << shift
+
+
+@parallel_kernel
+def count_degrees(heads, tails, out_degree, in_degree, loops, n_threads):
+    """Add a block of edges to the degrees; for an undirected graph both are one array."""
+    size = heads.size
+    one = np.uint32(1)
+    for t in prange(n_threads):
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            head, tail = heads[i], tails[i]
+            if head == tail:
+                atomic_add(loops, head, one)
+            else:
+                atomic_add(out_degree, head, one)
+                atomic_add(in_degree, tail, one)
+
+
+@kernel
+def number_by_degree(degree, original_index, order, isolated):
+    """Number vertices by decreasing degree, ties by index; isolated ones get ``isolated``.
+
+    Fills ``original_index`` for the vertices that have a degree, and ``order``.
+    """
+    largest = np.uint32(0)
+    for v in range(degree.size):
+        largest = max(largest, degree[v])
+    start = np.zeros(np.int64(largest) + 1, np.int64)
+    for v in range(degree.size):
+        start[degree[v]] += 1
+    total = 0
+    for d in range(np.int64(largest), 0, -1):
+        total, start[d] = total + start[d], total
+    for v in range(degree.size):
+        d = degree[v]
+        if d == 0:
+            order[v] = isolated
+        else:
+            place = start[d]
+            start[d] = place + 1
+            order[v] = place
+            original_index[place] = v
+
+
+@parallel_kernel
+def relabel(heads, tails, order, rows, neighbours, n_threads):
+    """A block's vertices as their orders; self-loops become NONE."""
+    size = heads.size
+    for t in prange(n_threads):
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            head, tail = heads[i], tails[i]
+            if head == tail:
+                rows[i] = NONE
+                neighbours[i] = NONE
+            else:
+                rows[i] = order[head]
+                neighbours[i] = order[tail]
+
+
+@parallel_kernel
+def scatter(rows, neighbours, arcs, begin, cursor, indices, n_threads):
+    """Append each neighbour to its row: ``cursor[row]`` is where, and moves on.
+
+    ``arcs`` (uint64) and ``begin`` (int64, threads x buckets) are scratch.
+    """
+    size = rows.size
+    for t in prange(n_threads):
+        count = begin[t]
+        count[:] = 0
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            row = rows[i]
+            if row != NONE:
+                count[_bucket(row)] += 1
+    total = 0
+    for b in range(N_BUCKETS):
+        for t in range(n_threads):
+            total, begin[t, b] = total + begin[t, b], total
+    for t in prange(n_threads):
+        place = begin[t].copy()
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            row = rows[i]
+            if row != NONE:
+                b = _bucket(row)
+                k = place[b]
+                arcs[k] = (np.uint64(row) << np.uint64(32)) | np.uint64(neighbours[i])
+                place[b] = k + 1
+    claimed = shared_counter()
+    for _ in prange(n_threads):
+        b = atomic_add(claimed, 0, 1)
+        while b < N_BUCKETS:
+            end = begin[0, b + 1] if b + 1 < N_BUCKETS else total
+            for k in range(begin[0, b], end):
+                row = arcs[k] >> np.uint64(32)
+                place_in_row = cursor[row]
+                cursor[row] = place_in_row + 1
+                indices[place_in_row] = np.uint32(arcs[k])
+            b = atomic_add(claimed, 0, 1)
+
+
+@inlined
+def _insertion_sort(items, begin, end):
+    for i in range(begin + 1, end):
+        item = items[i]
+        k = i - 1
+        while k >= begin and items[k] > item:
+            items[k + 1] = items[k]
+            k -= 1
+        items[k + 1] = item
+
+
+@inlined
+def _radix_sort(items, begin, end, scratch, count, digit_bits, n_digits):
+    """Sort by digits, the lowest first."""
+    size = end - begin
+    mask = np.uint32((1 << digit_bits) - 1)
+    for d in range(n_digits):
+        shift = np.uint32(d * digit_bits)
+        source, source_begin = (scratch, 0) if d & 1 else (items, begin)
+        target, target_begin = (items, begin) if d & 1 else (scratch, 0)
+        count[: 1 << digit_bits] = 0
+        for k in range(source_begin, source_begin + size):
+            count[(source[k] >> shift) & mask] += 1
+        place = target_begin
+        for c in range(1 << digit_bits):
+            place, count[c] = place + count[c], place
+        for k in range(source_begin, source_begin + size):
+            item = source[k]
+            c = (item >> shift) & mask
+            k_target = count[c]
+            count[c] = k_target + 1
+            target[k_target] = item
+    if n_digits & 1:
+        for k in range(size):
+            items[begin + k] = scratch[k]
+
+
+@parallel_kernel
+def sort_rows(row_end, indices, length, bucket_end, longest, key_bits, n_threads):
+    """Sort each row, drop its duplicates, and close the gaps inside each bucket.
+
+    Row r lies at ``row_end[r - 1]`` to ``row_end[r]``. Afterwards the rows of a bucket stand one
+    behind the other from where the bucket began to ``bucket_end``, each ``length[r]`` long.
+    """
+    n_rows = row_end.size
+    claimed = shared_counter()
+    few_digits = -(-key_bits // _LONG_DIGIT_BITS)
+    long_digit_bits = -(-key_bits // few_digits)
+    many_digits = -(-key_bits // _DIGIT_BITS)
+    for _ in prange(n_threads):
+        scratch = np.empty(longest, np.uint32)
+        count = np.empty(1 << max(_DIGIT_BITS, long_digit_bits), np.int64)
+        b = atomic_add(claimed, 0, 1)
+        while b < N_BUCKETS:
+            first, last = min(_first_row(b), n_rows), min(_first_row(b + 1), n_rows)
+            begin = row_end[first - 1] if first > 0 else 0
+            write = begin
+            for row in range(first, last):
+                end = row_end[row]
+                if end - begin <= _SHORT_ROW:
+                    _insertion_sort(indices, begin, end)
+                elif end - begin <= _LONG_ROW:
+                    _radix_sort(indices, begin, end, scratch, count, _DIGIT_BITS, many_digits)
+                else:
+                    _radix_sort(indices, begin, end, scratch, count, long_digit_bits, few_digits)
+                row_begin = write
+                for k in range(begin, end):
+                    if k == begin or indices[k] != indices[write - 1]:
+                        indices[write] = indices[k]
+                        write += 1
+                length[row] = write - row_begin
+                begin = end
+            bucket_end[b] = write
+            b = atomic_add(claimed, 0, 1)
+
+
+@kernel
+def bucket_rows(n_rows, first_row):
+    """First row of each bucket, and the end."""
+    for b in range(first_row.size):
+        first_row[b] = min(_first_row(b), n_rows)
+
+
+@kernel
+def describe_rows(indptr, indices, hub, mean_degree):
+    """Fill the hub column and the mean degree of each word of rows.
+
+    A row without neighbours gets the first padding row for a hub, which is in no frontier.
+    Returns how many rows there are up to the last with more neighbours than its hub.
+    """
+    n_long_rows = 0
+    n_rows = indptr.size - 1
+    hub[n_rows:] = n_rows
+    total = np.zeros(mean_degree.size, np.float64)
+    for row in range(n_rows):
+        begin, end = np.int64(indptr[row]), np.int64(indptr[row + 1])
+        hub[row] = indices[begin] if begin < end else n_rows
+        total[row >> 6] += end - begin
+        if end - begin > 1:
+            n_long_rows = row + 1
+    for w in range(mean_degree.size):
+        mean_degree[w] = total[w] / 64
+    return n_long_rows

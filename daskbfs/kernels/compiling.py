@@ -1,0 +1,139 @@
+"""How kernels are compiled: cached on disk, without the GIL, safe to call from several threads.
+
+``kernel`` compiles a serial kernel, ``parallel_kernel`` one that uses ``prange``, ``inlined`` a
+piece of either. The first compilation in a process is announced on standard error: it takes
+seconds, and silence would look like a hang. Later processes load the result from numba's cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+from numba.core import event
+
+_OPTIONS = {"nogil": True, "boundscheck": False, "error_model": "numpy"}
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile lazily, with the disk cache where a cache folder can be written."""
+    try:
+        return numba.njit(cache=True, **_OPTIONS, **options)(function)
+    except RuntimeError:  # numba found no writable cache folder
+        return numba.njit(**_OPTIONS, **options)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a piece of a kernel: called from kernels only, and left to LLVM to inline."""
+    return _compile(function)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a serial kernel."""
+    return _compile(function)
+
+
+def parallel_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel that uses ``prange``; two threads may call such kernels at once."""
+    compiled = _compile(function, parallel=True)
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        with _TEAM.entered():
+            return compiled(*args)
+
+    return call
+
+
+def n_threads() -> int:
+    """How many threads a parallel kernel called from this thread may use."""
+    return numba.get_num_threads()
+
+
+@contextlib.contextmanager
+def threads(n: int | None) -> Iterator[None]:
+    """Let kernels called from this thread use ``n`` threads (None: as many as before)."""
+    before = numba.get_num_threads()
+    most = numba.config.NUMBA_NUM_THREADS
+    if n is not None and not 1 <= n <= most:
+        raise ValueError(
+            f"threads={n}: kernels can use 1 to {most} threads here; "
+            "set NUMBA_NUM_THREADS before the process starts to raise the limit"
+        )
+    numba.set_num_threads(before if n is None else n)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def cache_folder() -> str | None:
+    """Where compiled kernels are kept; None where no folder can be written."""
+    return getattr(_touch_every_thread.stats, "cache_path", None)
+
+
+class _Team:
+    """Entry to numba's thread pool: one caller at a time where the pool demands it.
+
+    The ``workqueue`` layer aborts the process when two threads enter parallel kernels at once;
+    ``omp`` and ``tbb`` allow it. Which layer there is shows only after the first kernel ran.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = contextlib.nullcontext()
+        self._shared: bool | None = None
+
+    def entered(self) -> contextlib.AbstractContextManager[Any]:
+        if self._shared:
+            return self._open
+        if self._shared is None:
+            self._shared = self._layer_allows_sharing()
+            return self.entered()
+        return self._lock
+
+    def _layer_allows_sharing(self) -> bool:
+        with self._lock:
+            if self._shared is None:
+                _touch_every_thread(n_threads())
+                return numba.threading_layer() != "workqueue"
+            return self._shared
+
+
+def _touch(n: int) -> int:
+    total = 0
+    for _ in numba.prange(n):
+        total += 1
+    return total
+
+
+_touch_every_thread = _compile(_touch, parallel=True)
+_TEAM = _Team()
+
+
+class _Announcer(event.Listener):  # type: ignore[misc]
+    """Says once per process that kernels are being compiled."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        module = event.data["dispatcher"].py_func.__module__
+        if not self._said and module.startswith("daskbfs."):
+            self._said = True
+            print(
+                "daskbfs: compiling kernels for this machine (once; later runs load them)",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say: loading and running follow at once."""
+
+
+event.register("numba:compile", _Announcer())

@@ -1,0 +1,308 @@
+"""Breadth-first steps over the rows of one partition, on the CPU.
+
+A vertex is visited when its bit in ``visited`` is set; ``parent`` is valid only then, and is
+never cleared. ``hub`` holds the first neighbour of each row, which is its neighbour of highest
+degree: most rows of a bottom-up step end there. Arrays over rows are padded to whole words, and
+padding counts as visited.
+Method: Beamer, Asanovic, Patterson (SC 2012), with a hub column in front of the rows.
+
+Threads claim pieces of the work from a shared counter until none is left. A bottom-up piece is
+whole words, so nobody else writes there; a top-down step wins each vertex by an atomic
+test-and-set, so every vertex is found, counted and queued once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from daskbfs.kernels.bitmap import (
+    EMPTY,
+    ONE,
+    atomic_add,
+    atomic_or,
+    popcount,
+    shared_counter,
+    trailing_zeros,
+)
+from daskbfs.kernels.compiling import inlined, parallel_kernel
+
+PIECE_WORDS = 128  # of a bottom-up step
+PIECE_ROWS = 64  # of a top-down step's queue
+_OUTBOX = 1024  # vertices that a thread keeps before it appends them to the queue
+_FULL = ~EMPTY
+_2, _3, _4, _64 = np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(64)
+_DENSE = 24  # unvisited rows of a word from which testing all 64 hubs is cheaper than a choice
+
+
+@inlined
+def _bit(bitmap, vertex):
+    """The bit of a vertex in a bitmap seen as uint32: 0 or 1, as a word."""
+    return np.uint64((bitmap[vertex >> np.uint32(5)] >> (vertex & np.uint32(31))) & np.uint32(1))
+
+
+@inlined
+def _hubs_in(frontier, hub, first_row):
+    """Which of 64 rows have their hub in the frontier: a word, without a branch."""
+    word = EMPTY
+    for b in range(_64):
+        word |= _bit(frontier, hub[first_row + b]) << b
+    return word
+
+
+@inlined
+def _first_of_three(frontier, indices, begin, end):
+    """The first of a row's second to fourth neighbours in the frontier, without a branch."""
+    last = end - ONE
+    u1 = indices[min(begin + ONE, last)]
+    u2 = indices[min(begin + _2, last)]
+    u3 = indices[min(begin + _3, last)]
+    hit1, hit2, hit3 = _bit(frontier, u1), _bit(frontier, u2), _bit(frontier, u3)
+    u = u1 if hit1 != EMPTY else (u2 if hit2 != EMPTY else u3)
+    return u, hit1 | hit2 | hit3
+
+
+@inlined
+def _bottom_up_words(
+    first,
+    last,
+    indptr,
+    indices,
+    hub,
+    mean_degree,
+    n_long_rows,
+    parent,
+    visited,
+    wide,
+    next_frontier,
+):
+    """The bottom-up step for a piece of whole words."""
+    awake_count = 0
+    scout_count = 0.0
+    examined = 0
+    frontier = wide.view(np.uint32)
+    for w in range(first, last):
+        unvisited = ~visited[w]
+        if unvisited == EMPTY:
+            next_frontier[w] = EMPTY
+            continue
+        first_row = w * _64
+        n_unvisited = popcount(unvisited)
+        if n_unvisited >= _DENSE:
+            found = _hubs_in(frontier, hub, first_row) & unvisited
+        else:
+            found = EMPTY
+            rest = unvisited
+            while rest != EMPTY:
+                bit = trailing_zeros(rest)
+                rest &= rest - ONE
+                found |= _bit(frontier, hub[first_row + bit]) << bit
+        if unvisited == _FULL:
+            for b in range(_64):
+                parent[first_row + b] = hub[first_row + b]
+        else:
+            rest = found
+            while rest != EMPTY:
+                row = first_row + trailing_zeros(rest)
+                rest &= rest - ONE
+                parent[row] = hub[row]
+        examined += n_unvisited
+        if first_row < n_long_rows:
+            rest = unvisited & ~found
+            while rest != EMPTY:
+                bit = trailing_zeros(rest)
+                rest &= rest - ONE
+                row = first_row + bit
+                begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + ONE])
+                if end - begin < _2:
+                    continue
+                u, hit = _first_of_three(frontier, indices, begin, end)
+                parent[row] = u
+                examined += 3
+                if hit == EMPTY and end - begin > _4:
+                    for e in range(begin + _4, end):
+                        u = indices[e]
+                        examined += 1
+                        if _bit(frontier, u) != EMPTY:
+                            parent[row] = u
+                            hit = ONE
+                            break
+                found |= hit << bit
+        n_found = popcount(found)
+        visited[w] |= found
+        next_frontier[w] = found
+        awake_count += n_found
+        scout_count += n_found * mean_degree[w]
+    return awake_count, scout_count, examined
+
+
+@parallel_kernel
+def bottom_up(
+    indptr,
+    indices,
+    hub,
+    mean_degree,
+    n_long_rows,
+    parent,
+    visited,
+    frontier,
+    next_frontier,
+    n_threads,
+):
+    """Let every unvisited row look for a parent in the frontier.
+
+    Rows from ``n_long_rows`` on have no neighbour but their hub. Returns the rows found
+    (awake_count), about how many arcs leave them (scout_count), and the arcs examined.
+    """
+    n_words = visited.size
+    n_pieces = (n_words + PIECE_WORDS - 1) // PIECE_WORDS
+    claimed = shared_counter()
+    awake_count = 0
+    scout_count = 0.0
+    examined = 0
+    for _ in prange(n_threads):
+        piece = atomic_add(claimed, 0, 1)
+        while piece < n_pieces:
+            first = np.uint64(piece * PIECE_WORDS)
+            last = np.uint64(min(n_words, (piece + 1) * PIECE_WORDS))
+            counts = _bottom_up_words(
+                first,
+                last,
+                indptr,
+                indices,
+                hub,
+                mean_degree,
+                np.uint64(n_long_rows),
+                parent,
+                visited,
+                frontier,
+                next_frontier,
+            )
+            awake_count += counts[0]
+            scout_count += counts[1]
+            examined += counts[2]
+            piece = atomic_add(claimed, 0, 1)
+    return awake_count, scout_count, examined
+
+
+@inlined
+def _append(queue, tail, outbox, size):
+    """Move a thread's findings to the shared queue."""
+    place = np.uint64(atomic_add(tail, 0, np.int64(size)))
+    for i in range(size):
+        queue[place + i] = outbox[i]
+
+
+@inlined
+def _top_down_rows(
+    first,
+    last,
+    indptr,
+    indices,
+    mean_degree,
+    parent,
+    visited,
+    queue,
+    next_queue,
+    tail,
+    outbox,
+    kept,
+):
+    """The top-down step for a piece of the queue; returns kept, scout_count, arcs examined."""
+    scout_count = 0.0
+    examined = EMPTY
+    for i in range(first, last):
+        row = queue[i]
+        begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint32(1)])
+        examined += end - begin
+        for e in range(begin, end):
+            u = indices[e]
+            w = u >> np.uint32(6)
+            bit = ONE << np.uint64(u & np.uint32(63))
+            if visited[w] & bit == EMPTY and atomic_or(visited, w, bit) & bit == EMPTY:
+                parent[u] = row
+                scout_count += mean_degree[w]
+                outbox[kept] = u
+                kept += ONE
+                if kept == _OUTBOX:
+                    _append(next_queue, tail, outbox, kept)
+                    kept = EMPTY
+    return kept, scout_count, np.int64(examined)
+
+
+@parallel_kernel
+def top_down(indptr, indices, mean_degree, parent, visited, queue, size, next_queue, n_threads):
+    """Let every row of the queue look for neighbours that nobody has visited.
+
+    Returns the vertices found (awake_count), about how many arcs leave them (scout_count), and
+    the arcs examined.
+    """
+    n_pieces = (size + PIECE_ROWS - 1) // PIECE_ROWS
+    claimed = shared_counter()
+    tail = shared_counter()
+    scout_count = 0.0
+    examined = 0
+    for _ in prange(n_threads):
+        outbox = np.empty(_OUTBOX, np.uint32)
+        kept = EMPTY
+        piece = atomic_add(claimed, 0, 1)
+        while piece < n_pieces:
+            first = np.uint64(piece * PIECE_ROWS)
+            last = np.uint64(min(size, (piece + 1) * PIECE_ROWS))
+            kept, scouted, looked_at = _top_down_rows(
+                first,
+                last,
+                indptr,
+                indices,
+                mean_degree,
+                parent,
+                visited,
+                queue,
+                next_queue,
+                tail,
+                outbox,
+                kept,
+            )
+            scout_count += scouted
+            examined += looked_at
+            piece = atomic_add(claimed, 0, 1)
+        _append(next_queue, tail, outbox, kept)
+    return tail[0], scout_count, examined
+
+
+@parallel_kernel
+def queue_to_bitmap(queue, size, bitmap, n_threads):
+    """Make the bitmap hold just the vertices of the queue."""
+    n_words = bitmap.size
+    for t in prange(n_threads):
+        bitmap[n_words * t // n_threads : n_words * (t + 1) // n_threads] = 0
+    for t in prange(n_threads):
+        for i in range(np.uint64(size * t // n_threads), np.uint64(size * (t + 1) // n_threads)):
+            u = queue[i]
+            atomic_or(bitmap, u >> np.uint32(6), ONE << np.uint64(u & np.uint32(63)))
+
+
+@parallel_kernel
+def bitmap_to_queue(bitmap, queue, n_threads):
+    """Write the vertices of a bitmap to the queue, each piece in order; returns how many."""
+    n_words = bitmap.size
+    n_pieces = (n_words + PIECE_WORDS - 1) // PIECE_WORDS
+    claimed = shared_counter()
+    tail = shared_counter()
+    for _ in prange(n_threads):
+        piece = atomic_add(claimed, 0, 1)
+        while piece < n_pieces:
+            first = np.uint64(piece * PIECE_WORDS)
+            last = np.uint64(min(n_words, (piece + 1) * PIECE_WORDS))
+            size = 0
+            for w in range(first, last):
+                size += popcount(bitmap[w])
+            place = np.uint64(atomic_add(tail, 0, size))
+            for w in range(first, last):
+                rest = bitmap[w]
+                while rest != EMPTY:
+                    queue[place] = w * _64 + trailing_zeros(rest)
+                    rest &= rest - ONE
+                    place += ONE
+            piece = atomic_add(claimed, 0, 1)
+    return tail[0]

@@ -1,0 +1,103 @@
+"""Between rows and the user's vertices: results on their way out, sparse ids on their way in.
+
+A search leaves parents by row, as rows. ``rows_to_vertices`` turns them into vertex indices in one
+sequential pass, in place; ``by_vertex`` then deals values by row to the vertices in one pass of
+sequential writes. Two simple passes beat one that chases both indirections at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from daskbfs.kernels.bitmap import EMPTY, ONE
+from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
+from daskbfs.types import NONE
+
+_64 = np.uint64(64)
+_FULL = ~EMPTY
+
+
+@parallel_kernel
+def rows_to_vertices(parent, visited, original_index, n_threads):
+    """Replace each visited row's parent by that parent's vertex index, all others by NONE.
+
+    Parents of padding rows must be padding rows, whose ``original_index`` is NONE.
+    """
+    n_words = visited.size
+    for t in prange(n_threads):
+        first, last = n_words * t // n_threads, n_words * (t + 1) // n_threads
+        for w in range(np.uint64(first), np.uint64(last)):
+            word = visited[w]
+            first_row = w * _64
+            if word == _FULL:
+                for b in range(_64):
+                    parent[first_row + b] = original_index[parent[first_row + b]]
+            else:
+                for b in range(_64):
+                    if (word >> b) & ONE:
+                        parent[first_row + b] = original_index[parent[first_row + b]]
+                    else:
+                        parent[first_row + b] = NONE
+
+
+@parallel_kernel
+def by_vertex(row_values, order, values, n_threads):
+    """Give each vertex the value of its row; isolated vertices have a padding row."""
+    size = order.size
+    for t in prange(n_threads):
+        first, last = size * t // n_threads, size * (t + 1) // n_threads
+        for v in range(np.uint64(first), np.uint64(last)):
+            values[v] = row_values[order[v]]
+
+
+@parallel_kernel
+def ids_by_vertex(row_indices, order, ids, values, n_threads):
+    """Give each vertex the id of the vertex that its row names; -1 for NONE."""
+    size = order.size
+    for t in prange(n_threads):
+        first, last = size * t // n_threads, size * (t + 1) // n_threads
+        for v in range(np.uint64(first), np.uint64(last)):
+            index = row_indices[order[v]]
+            values[v] = ids[index] if index != NONE else -1
+
+
+@inlined
+def _find(ids, begin, end, wanted):
+    """Place of an id among sorted ids, or -1."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if ids[middle] < wanted:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin if begin < ids.size and ids[begin] == wanted else -1
+
+
+@kernel
+def id_table(ids, shift, table):
+    """Where the ids with each leading part begin: ``table[i]`` for ids >> shift of at least i."""
+    k = 0
+    for i in range(table.size):
+        while k < ids.size and (ids[k] >> shift) < i:
+            k += 1
+        table[i] = k
+
+
+@parallel_kernel
+def find_indices(ids, shift, table, wanted, found, n_threads):
+    """Index of each wanted id; returns how many are not among the ids (they get NONE)."""
+    size = wanted.size
+    n_missing = 0
+    for t in prange(n_threads):
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            part = wanted[i] >> shift
+            place = -1
+            if 0 <= part < table.size - 1:
+                place = _find(ids, table[part], table[part + 1], wanted[i])
+            if place < 0:
+                n_missing += 1
+                found[i] = NONE
+            else:
+                found[i] = place
+    return n_missing

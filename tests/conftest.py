@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+import daskbfs
+from tests import naive
+
+hypothesis.settings.register_profile("daskbfs", deadline=None, max_examples=60, derandomize=True)
+hypothesis.settings.load_profile("daskbfs")
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Real graphs, with references computed elsewhere; not part of this repository."""
+    if not (DATA / "reference.json").exists():
+        pytest.skip(f"no real graphs in {DATA.parent.name}/{DATA.name} beside the checkout")
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def reference(data: Path) -> dict:
+    return json.loads((data / "reference.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def kron12() -> daskbfs.Graph:
+    return daskbfs.kronecker(12)
+
+
+def check_against_oracle(graph, edges, source, result) -> None:
+    """Levels compare equal; parents are validated, since several can be right."""
+    expected = naive.levels(edges, source, graph.directed)
+    level = dict(zip(graph.vertices.tolist(), result.level.tolist(), strict=True))
+    assert {v: at for v, at in level.items() if at >= 0} == expected
+    assert result.reached == len(expected)
+    assert np.array_equal(result.parent >= 0, result.level >= 0)
+    daskbfs.validate(graph, source, result.parent, result.level)
+    daskbfs.validate(graph, source, result.parent)
