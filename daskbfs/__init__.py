@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BFSResult": "result",
     "Graph": "graph",
-    "ValidationError": "validate",
+    "ValidationError": "validation",
     "bfs": "search",
     "from_edges": "convert",
     "from_networkx": "convert",
@@ -25,7 +25,7 @@ _HOMES = {
     "kronecker": "generate",
     "read_graph": "io",
     "uniform": "generate",
-    "validate": "validate",
+    "validate": "validation",
     "write_graph": "io",
 }
 

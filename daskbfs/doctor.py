@@ -47,7 +47,7 @@ def _kernels() -> list[Finding]:
     from daskbfs.generate import kronecker
     from daskbfs.kernels.compiling import cache_folder, n_threads
     from daskbfs.search import bfs
-    from daskbfs.validate import ValidationError, validate
+    from daskbfs.validation import ValidationError, validate
 
     start = time.perf_counter()
     graph = kronecker(scale=10)

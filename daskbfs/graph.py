@@ -69,7 +69,7 @@ class Graph:
     --------
     >>> import daskbfs
     >>> daskbfs.from_edges([(0, 1), (1, 2)])
-    Graph 'edges': 3 vertices, 2 edges, undirected, 888 B
+    Graph 'edges': 3 vertices, 2 edges, undirected, 828 B
     """
 
     name: str
@@ -79,13 +79,19 @@ class Graph:
     into: Rows
     order: np.ndarray
     original_index: np.ndarray
+    """The vertex of each row, as an index; NONE for padding."""
     input_degree: np.ndarray
     """Input edges at each row, with duplicates, a self-loop twice (directed: out of it, once)."""
     n_input_edges: int
     construction_seconds: float = 0.0
     generation_seconds: float | None = None
+    hub_vertex: np.ndarray = field(init=False)
+    """The vertex of each row's hub, as an index."""
     pool: Any = field(default=None)
     """Leases that wait for their next search; whoever searches first puts a pool here."""
+
+    def __post_init__(self) -> None:
+        self.hub_vertex = self.original_index[self.into.hub]
 
     @property
     def n_vertices(self) -> int:
@@ -110,7 +116,13 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Memory that the graph takes."""
-        columns = (self.order, self.original_index, self.input_degree, self.ids.values)
+        columns = (
+            self.order,
+            self.original_index,
+            self.hub_vertex,
+            self.input_degree,
+            self.ids.values,
+        )
         total = self.out.nbytes + sum(column.nbytes for column in columns if column is not None)
         return total + (self.into.nbytes if self.directed else 0)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from daskbfs.graph import Graph
 from daskbfs.kernels.bitmap import WORD_BITS
+from daskbfs.types import NONE
 
 _SPARE_ARRAYS = 2
 
@@ -35,14 +36,14 @@ class Lease:
         self.queues = [np.empty(n_padded, np.uint32) for _ in range(2)]
         self.parent = np.empty(0, np.uint32)
 
-    def begin(self, n_rows: int, source_row: int, parent: np.ndarray) -> Frontier:
+    def begin(self, graph: Graph, source_row: int, parent: np.ndarray) -> Frontier:
         """Start a search: only the source and the padding rows are visited."""
         self.parent = parent
-        parent[n_rows:] = n_rows  # a padding row, whose vertex is NONE
+        parent[graph.n_rows :] = NONE
         self.visited[:] = 0
-        self.visited[-1] = ~np.uint64(0) << np.uint64(n_rows % WORD_BITS)
+        self.visited[-1] = ~np.uint64(0) << np.uint64(graph.n_rows % WORD_BITS)
         self.visited[source_row // WORD_BITS] |= np.uint64(1) << np.uint64(source_row % WORD_BITS)
-        parent[source_row] = source_row
+        parent[source_row] = graph.original_index[source_row]
         self.queues[0][0] = source_row
         return Frontier(1, queue=self.queues[0])
 

@@ -39,6 +39,7 @@ def expand_level(
         awake_count, scout_count, examined = cpu.top_down(
             rows.indptr,
             rows.indices,
+            graph.original_index,
             rows.mean_degree,
             lease.parent,
             lease.visited,
@@ -56,6 +57,8 @@ def expand_level(
             rows.indptr,
             rows.indices,
             rows.hub,
+            graph.hub_vertex,
+            graph.original_index,
             graph.out.mean_degree,
             rows.n_long_rows,
             lease.parent,

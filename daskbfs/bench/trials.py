@@ -12,7 +12,7 @@ from daskbfs.graph import Graph
 from daskbfs.progress import Progress, silent
 from daskbfs.result import BFSResult
 from daskbfs.search import bfs
-from daskbfs.validate import ValidationError, validate
+from daskbfs.validation import ValidationError, validate
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from daskbfs.direction import Policy, Summary
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import n_threads
-from daskbfs.kernels.ids import rows_to_vertices
+from daskbfs.kernels.ids import forget_unvisited
 from daskbfs.lease import LeasePool
 from daskbfs.superstep import expand_level
 from daskbfs.telemetry import LevelRecord, LevelTable
@@ -32,7 +32,7 @@ def search(
     lease = pool.acquire(graph)
     parent = pool.arrays.take(graph.original_index.size, np.uint32)
     try:
-        frontier = lease.begin(graph.n_rows, source_row, parent)
+        frontier = lease.begin(graph, source_row, parent)
         summary = Summary.at_source(graph.n_rows, graph.n_arcs, graph.out.degree(source_row))
         direction = Direction.TOP_DOWN
         records: list[LevelRecord] = []
@@ -58,7 +58,7 @@ def search(
             summary = summary.after(direction, reply.awake_count, reply.scout_count)
             frontier = reply.frontier
             wanted = [row for row in wanted if not lease.is_visited(row)]
-        rows_to_vertices(parent, lease.visited, graph.original_index, n_threads())
+        forget_unvisited(parent, lease.visited, n_threads())
     finally:
         pool.release(lease)
     return parent, LevelTable(records)

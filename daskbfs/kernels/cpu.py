@@ -1,9 +1,10 @@
 """Breadth-first steps over the rows of one partition, on the CPU.
 
-A vertex is visited when its bit in ``visited`` is set; ``parent`` is valid only then, and is
-never cleared. ``hub`` holds the first neighbour of each row, which is its neighbour of highest
-degree: most rows of a bottom-up step end there. Arrays over rows are padded to whole words, and
-padding counts as visited.
+A row is visited when its bit in ``visited`` is set; ``parent`` is valid only then, and is never
+cleared. Parents are stored as ``vertex[row]``, the user's numbering, when they are found: hubs are
+most of them, and their entries are in the cache. ``hub`` holds the first neighbour of each row,
+which is its neighbour of highest degree, and ``hub_vertex`` that neighbour's vertex: most rows of
+a bottom-up step end there. Arrays over rows are padded to whole words; padding counts as visited.
 Method: Beamer, Asanovic, Patterson (SC 2012), with a hub column in front of the rows.
 
 Threads claim pieces of the work from a shared counter until none is left. A bottom-up piece is
@@ -69,6 +70,8 @@ def _bottom_up_words(
     indptr,
     indices,
     hub,
+    hub_vertex,
+    vertex,
     mean_degree,
     n_long_rows,
     parent,
@@ -99,13 +102,13 @@ def _bottom_up_words(
                 found |= _bit(frontier, hub[first_row + bit]) << bit
         if unvisited == _FULL:
             for b in range(_64):
-                parent[first_row + b] = hub[first_row + b]
+                parent[first_row + b] = hub_vertex[first_row + b]
         else:
             rest = found
             while rest != EMPTY:
                 row = first_row + trailing_zeros(rest)
                 rest &= rest - ONE
-                parent[row] = hub[row]
+                parent[row] = hub_vertex[row]
         examined += n_unvisited
         if first_row < n_long_rows:
             rest = unvisited & ~found
@@ -117,16 +120,16 @@ def _bottom_up_words(
                 if end - begin < _2:
                     continue
                 u, hit = _first_of_three(frontier, indices, begin, end)
-                parent[row] = u
                 examined += 3
                 if hit == EMPTY and end - begin > _4:
                     for e in range(begin + _4, end):
                         u = indices[e]
                         examined += 1
                         if _bit(frontier, u) != EMPTY:
-                            parent[row] = u
                             hit = ONE
                             break
+                if hit != EMPTY:
+                    parent[row] = vertex[u]
                 found |= hit << bit
         n_found = popcount(found)
         visited[w] |= found
@@ -141,6 +144,8 @@ def bottom_up(
     indptr,
     indices,
     hub,
+    hub_vertex,
+    vertex,
     mean_degree,
     n_long_rows,
     parent,
@@ -171,6 +176,8 @@ def bottom_up(
                 indptr,
                 indices,
                 hub,
+                hub_vertex,
+                vertex,
                 mean_degree,
                 np.uint64(n_long_rows),
                 parent,
@@ -199,6 +206,7 @@ def _top_down_rows(
     last,
     indptr,
     indices,
+    vertex,
     mean_degree,
     parent,
     visited,
@@ -215,12 +223,13 @@ def _top_down_rows(
         row = queue[i]
         begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint32(1)])
         examined += end - begin
+        parent_vertex = vertex[row]
         for e in range(begin, end):
             u = indices[e]
             w = u >> np.uint32(6)
             bit = ONE << np.uint64(u & np.uint32(63))
             if visited[w] & bit == EMPTY and atomic_or(visited, w, bit) & bit == EMPTY:
-                parent[u] = row
+                parent[u] = parent_vertex
                 scout_count += mean_degree[w]
                 outbox[kept] = u
                 kept += ONE
@@ -231,7 +240,9 @@ def _top_down_rows(
 
 
 @parallel_kernel
-def top_down(indptr, indices, mean_degree, parent, visited, queue, size, next_queue, n_threads):
+def top_down(
+    indptr, indices, vertex, mean_degree, parent, visited, queue, size, next_queue, n_threads
+):
     """Let every row of the queue look for neighbours that nobody has visited.
 
     Returns the vertices found (awake_count), about how many arcs leave them (scout_count), and
@@ -254,6 +265,7 @@ def top_down(indptr, indices, mean_degree, parent, visited, queue, size, next_qu
                 last,
                 indptr,
                 indices,
+                vertex,
                 mean_degree,
                 parent,
                 visited,

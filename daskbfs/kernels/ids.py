@@ -1,8 +1,7 @@
 """Between rows and the user's vertices: results on their way out, sparse ids on their way in.
 
-A search leaves parents by row, as rows. ``rows_to_vertices`` turns them into vertex indices in one
-sequential pass, in place; ``by_vertex`` then deals values by row to the vertices in one pass of
-sequential writes. Two simple passes beat one that chases both indirections at once.
+A search leaves the parents of the rows that it visited, as vertices. ``forget_unvisited`` makes the
+others' NONE; ``by_vertex`` deals values by row to the vertices, in one pass of sequential writes.
 """
 
 from __future__ import annotations
@@ -10,35 +9,24 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from daskbfs.kernels.bitmap import EMPTY, ONE
+from daskbfs.kernels.bitmap import EMPTY, ONE, trailing_zeros
 from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
 from daskbfs.types import NONE
 
 _64 = np.uint64(64)
-_FULL = ~EMPTY
 
 
 @parallel_kernel
-def rows_to_vertices(parent, visited, original_index, n_threads):
-    """Replace each visited row's parent by that parent's vertex index, all others by NONE.
-
-    Parents of padding rows must be padding rows, whose ``original_index`` is NONE.
-    """
+def forget_unvisited(parent, visited, n_threads):
+    """Set the parents of rows that were not visited to NONE."""
     n_words = visited.size
     for t in prange(n_threads):
         first, last = n_words * t // n_threads, n_words * (t + 1) // n_threads
         for w in range(np.uint64(first), np.uint64(last)):
-            word = visited[w]
-            first_row = w * _64
-            if word == _FULL:
-                for b in range(_64):
-                    parent[first_row + b] = original_index[parent[first_row + b]]
-            else:
-                for b in range(_64):
-                    if (word >> b) & ONE:
-                        parent[first_row + b] = original_index[parent[first_row + b]]
-                    else:
-                        parent[first_row + b] = NONE
+            rest = ~visited[w]
+            while rest != EMPTY:
+                parent[w * _64 + trailing_zeros(rest)] = NONE
+                rest &= rest - ONE
 
 
 @parallel_kernel

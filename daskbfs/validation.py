@@ -33,7 +33,7 @@ _RULES = {
         2,
         "its level {level} is not one more than its parent's, {parent_level}",
     ),
-    tree.NOT_AN_EDGE: (5, "there is no edge from its parent {parent}"),
+    tree.NOT_AN_EDGE: (5, "no edge from its parent {parent}"),
     tree.EDGE_SPANS_LEVELS: (3, "an edge goes from its level {level} to level {level} + 2 or more"),
     tree.EDGE_LEAVES_TREE: (4, "an edge leads from it to a vertex that was not reached"),
 }
@@ -65,7 +65,7 @@ def validate(
     >>> daskbfs.validate(graph, 0, [0, 0, 0])
     Traceback (most recent call last):
     ...
-    daskbfs.validate.ValidationError: check 5 fails at vertex 2: there is no edge from its parent 0
+    daskbfs.validation.ValidationError: check 5 fails at vertex 2: no edge from its parent 0
     """
     parent = _aligned(graph, parent, "parent")
     source_index = graph.ids.index(source)

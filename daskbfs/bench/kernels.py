@@ -1,0 +1,186 @@
+"""Kernel and search times on Kronecker graphs: ``python -m daskbfs.bench.kernels --json FILE``.
+
+Two figures, never mixed. *Kernel*: all levels, vertices in degree order. *Search*: from the call
+until the parent array is complete in memory in the user's own vertex ids, which is what other
+programs' times are to be compared with.
+
+``--reference FILE.py`` times another direction-optimized search in the same run, on the same
+graph and from the same sources, so that machine noise hits both. The file defines
+``bfs(indptr, indices, first, n, source, state, visited)`` over degree-ordered rows.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from daskbfs import __version__, machine
+from daskbfs.construction import construct
+from daskbfs.edges import ArrayEdges
+from daskbfs.generate import KroneckerEdges, kronecker
+from daskbfs.graph import Graph
+from daskbfs.search import bfs
+
+Times = dict[str, float]
+_REFERENCE_CHUNK = 512  # words of the reference's counters
+
+
+@click.command()
+@click.option("--scale", "scales", type=int, multiple=True, help="May be repeated.  [default: 22]")
+@click.option("--sources", "n_sources", type=int, default=32, show_default=True)
+@click.option("--reference", type=click.Path(exists=True), help="Another search, as a Python file.")
+@click.option("--construction", is_flag=True, help="Time Kernel 1 too, and take its peak memory.")
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
+def main(
+    scales: tuple[int, ...],
+    n_sources: int,
+    reference: str | None,
+    construction: bool,
+    json_file: str | None,
+) -> None:
+    """Time kernels and searches on Kronecker graphs of edgefactor 16."""
+    report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "scales": {}}
+    for scale in scales or (22,):
+        figures: dict[str, Any] = {}
+        if construction:
+            figures["construction"] = _in_fresh_process(time_construction, scale)
+            figures["streaming"] = _in_fresh_process(time_streaming, scale)
+        graph = kronecker(scale)
+        figures |= time_searches(
+            graph, n_sources, _load_reference(reference) if reference else None
+        )
+        report["scales"][scale] = figures
+        _show(scale, figures)
+    if json_file:
+        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+
+
+def time_searches(
+    graph: Graph, n_sources: int, reference: Callable[[Graph], Callable[[int], Any]] | None
+) -> dict[str, Any]:
+    """Mean and median milliseconds of kernel, search, level array, and of the reference."""
+    sources = graph.random_sources(n_sources)
+    other = reference(graph) if reference else None
+    rounds: dict[str, list[float]] = {"kernel": [], "search": [], "level": [], "reference": []}
+    for v in sources[:2]:  # warm
+        _ = bfs(graph, v).parent, bfs(graph, v).level
+        if other:
+            other(int(graph.row_of(v) or 0))
+    for v in sources:
+        start = time.perf_counter()
+        result = bfs(graph, v)
+        _ = result.parent
+        rounds["search"].append(time.perf_counter() - start)
+        rounds["kernel"].append(result.kernel_seconds)
+        if other:
+            row = int(graph.row_of(v) or 0)
+            start = time.perf_counter()
+            other(row)
+            rounds["reference"].append(time.perf_counter() - start)
+    for v in sources[:4]:
+        result = bfs(graph, v)
+        start = time.perf_counter()
+        _ = result.level
+        rounds["level"].append(time.perf_counter() - start)
+    figures: dict[str, Any] = {
+        name: {"mean_ms": float(np.mean(times)) * 1e3, "median_ms": float(np.median(times)) * 1e3}
+        for name, times in rounds.items()
+        if times
+    }
+    figures["kernel_gteps"] = graph.n_input_edges / float(np.mean(rounds["kernel"])) / 1e9
+    if other:
+        mean = figures["reference"]["mean_ms"]
+        figures["kernel_to_reference"] = figures["kernel"]["mean_ms"] / mean
+        figures["search_to_reference"] = figures["search"]["mean_ms"] / mean
+    return figures
+
+
+def _load_reference(file: str) -> Callable[[Graph], Callable[[int], Any]]:
+    """A search from a Python file, made ready for a graph."""
+    sys.path.insert(0, str(Path(file).parent))  # numba's cache wants the module by its own name
+    module = importlib.import_module(Path(file).stem)
+
+    def prepare(graph: Graph) -> Callable[[int], Any]:
+        n = graph.n_rows
+        n_words = -(-n // 64)
+        indptr = graph.out.indptr.astype(np.int64)
+        indices, first = graph.out.indices, graph.out.hub[:n].copy()
+        visited = np.zeros(n_words, np.uint64)
+        if n % 64:
+            visited[-1] = ~np.uint64(0) << np.uint64(n % 64)
+        state = (
+            np.empty(n, np.uint32),
+            *(np.zeros(n_words, np.uint64) for _ in range(3)),
+            *(np.empty(n, np.uint32) for _ in range(2)),
+            np.zeros(-(-n_words // _REFERENCE_CHUNK), np.int64),
+        )
+        return lambda source: module.bfs(indptr, indices, first, n, source, state, visited)
+
+    return prepare
+
+
+def _in_fresh_process(function: Callable[[int], Times], scale: int) -> Times:
+    """Run in a process of its own, so that peak memory means this work alone."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, (scale,))
+
+
+def time_construction(scale: int) -> Times:
+    """Kernel 1 from an edge list in memory."""
+    stream = KroneckerEdges(scale, 16, seed=1)
+    construct(KroneckerEdges(8, 16, seed=1))  # warm
+    heads, tails = np.empty(stream.n_edges, np.uint32), np.empty(stream.n_edges, np.uint32)
+    stream.make(0, heads, tails)
+    graph = construct(ArrayEdges(heads, tails, stream.n_vertices))
+    return _built(graph, graph.construction_seconds)
+
+
+def time_streaming(scale: int) -> Times:
+    """Kernel 1 with the edges made twice, never all in memory."""
+    kronecker(8)  # warm
+    start = time.perf_counter()
+    graph = kronecker(scale)
+    return _built(graph, time.perf_counter() - start)
+
+
+def _built(graph: Graph, seconds: float) -> Times:
+    return {
+        "seconds": seconds,
+        "graph_bytes": graph.nbytes,
+        "peak_bytes": machine.peak_bytes(),
+        "peak_to_graph": machine.peak_bytes() / graph.nbytes,
+    }
+
+
+def _show(scale: int, figures: dict[str, Any]) -> None:
+    """What a person wants to know of one scale."""
+    for name in ("construction", "streaming"):
+        if name in figures:
+            built = figures[name]
+            click.echo(
+                f"scale {scale}  {name:12} {built['seconds']:8.2f} s, "
+                f"peak {built['peak_to_graph']:.2f} x the graph's "
+                f"{machine.human_bytes(built['graph_bytes'])}"
+            )
+    for name in ("kernel", "search", "level", "reference"):
+        if name in figures:
+            ratio = figures.get(f"{name}_to_reference")
+            click.echo(
+                f"scale {scale}  {name:12} {figures[name]['mean_ms']:8.2f} ms mean, "
+                f"{figures[name]['median_ms']:.2f} median"
+                + (f", {ratio:.2f} x the reference" if ratio else "")
+            )
+    click.echo(f"scale {scale}  kernel rate  {figures['kernel_gteps']:8.2f} GTEPS")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

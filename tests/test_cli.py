@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import daskbfs
+from daskbfs.cli import main
+
+TRIAL = {
+    "source", "seconds", "fetch_seconds", "kernel_seconds", "overhead_seconds", "n_levels",
+    "reached", "edges", "teps", "levels",
+}  # fmt: skip
+LEVEL = {
+    "level", "direction", "device", "partition", "worker", "frontier_vertices", "edges_examined",
+    "kernel_seconds", "exchanged_bytes",
+}  # fmt: skip
+REPORT = {
+    "daskbfs", "machine", "cluster", "graph", "driver", "strategy", "direction", "validated",
+    "trials", "median_seconds", "harmonic_mean_teps",
+}  # fmt: skip
+GRAPH = {
+    "name", "n_vertices", "n_edges", "directed", "bytes", "construction_seconds",
+    "generation_seconds", "peak_bytes",
+}  # fmt: skip
+
+
+def invoke(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_run_keeps_the_json_contract(tmp_path):
+    done = invoke("run", "kron:10", "--sources", 5, "--validate", "--json", tmp_path / "r.json")
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert set(report) == REPORT
+    assert set(report["graph"]) == GRAPH
+    assert set(report["machine"]) == {"cpu", "cores", "memory_bytes", "python", "numba", "dask"}
+    assert report["daskbfs"] == daskbfs.__version__
+    assert report["cluster"] is None
+    assert (report["driver"], report["direction"]) == ("direct", "beamer")
+    assert report["validated"] is True
+    assert report["graph"]["n_vertices"] == 1024
+    assert report["graph"]["peak_bytes"] > report["graph"]["bytes"]
+    assert len(report["trials"]) == 5
+    for trial in report["trials"]:
+        assert set(trial) == TRIAL
+        assert trial["teps"] == pytest.approx(trial["edges"] / trial["seconds"])
+        assert trial["overhead_seconds"] == pytest.approx(
+            trial["seconds"] - trial["kernel_seconds"]
+        )
+        assert trial["n_levels"] == len(trial["levels"])
+        for level in trial["levels"]:
+            assert set(level) == LEVEL
+    inverse = sum(1 / trial["teps"] for trial in report["trials"])
+    assert report["harmonic_mean_teps"] == pytest.approx(5 / inverse)
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_run_shows_a_table_and_the_rate():
+    done = invoke("run", "kron:10", "--validate")
+    assert "bottom-up" in done.output
+    assert "GTEPS (harmonic mean)" in done.output
+    assert "every tree passed the five Graph500 checks" in done.output
+    assert "1 search, median" in done.output
+
+
+def test_json_on_standard_output_is_nothing_but_json():
+    done = invoke("run", "kron:8", "--source", 0, "--source", 1, "--json", "-")
+    report = json.loads(done.stdout)
+    assert [trial["source"] for trial in report["trials"]] == [0, 1]
+    assert report["validated"] is None
+
+
+def test_options_reach_the_search():
+    done = invoke(
+        "run", "uniform:8", "--direction", "top_down", "--depth-limit", 1, "--threads", 1,
+        "--edgefactor", 2, "--seed", 3, "--validate", "--json", "-",
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert report["direction"] == "top_down"
+    assert report["trials"][0]["n_levels"] == 1
+    assert report["validated"] is True
+    assert report["graph"]["name"] == "uniform:8"
+
+
+def test_a_wrong_tree_is_told_and_fails(monkeypatch):
+    def wrong(*args, **kwargs):
+        raise daskbfs.ValidationError(4, 17, "planted")
+
+    monkeypatch.setattr("daskbfs.bench.trials.validate", wrong)
+    done = invoke("run", "kron:8", "--validate", "--sources", 3)
+    assert done.exit_code == 1
+    assert "a tree FAILED its checks" in done.output
+    assert "is wrong: check 4 fails at vertex 17: planted" in done.output
+    assert "1 search," in done.output
+    done = invoke("run", "kron:8", "--validate", "--json", "-")
+    assert json.loads(done.stdout)["validated"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["run", "kron:8", "--source", "999"],
+            "source 999 is not in the graph: vertices are 0 to",
+        ),
+        (["run", "nowhere.txt"], "nowhere.txt does not exist"),
+        (["run", "kron:zz"], "after 'kron:' comes a scale"),
+        (["run", "kron:31"], "are free: take a smaller scale"),
+        (["run", "kron:99"], "scale 99 is out of range"),
+        (["run", "kron:8", "--directed"], "is undirected"),
+        (["run", "kron:8", "--threads", "9999"], "kernels can use 1 to"),
+        (["run", "kron:8", "--source", "1", "--sources", "2"], "exclude each other"),
+        (["run", "kron:8", "--json", "/no/such/folder/x.json"], "No such file or directory"),
+        (["convert", "kron:8", "x.mtx"], "the suffix tells no format"),
+    ],
+)
+def test_mistakes_get_one_line_and_no_traceback(words, message):
+    done = invoke(*words)
+    assert done.exit_code != 0
+    assert message in done.output
+    assert "Traceback" not in done.output
+
+
+def test_a_graph_without_edges_has_no_random_source(tmp_path):
+    (tmp_path / "a.txt").write_text("0 0\n")
+    assert "has no edges" in invoke("run", tmp_path / "a.txt").output
+    assert invoke("run", tmp_path / "a.txt", "--source", 0, "--validate").exit_code == 0
+
+
+def test_convert_writes_what_run_reads(tmp_path):
+    done = invoke("convert", "kron:8", tmp_path / "g.sg")
+    assert done.exit_code == 0
+    assert "written to" in done.output
+    ours = json.loads(invoke("run", "kron:8", "--source", 3, "--json", "-").stdout)
+    theirs = json.loads(invoke("run", tmp_path / "g.sg", "--source", 3, "--json", "-").stdout)
+    for key in ("reached", "n_levels"):
+        assert ours["trials"][0][key] == theirs["trials"][0][key]
+    assert ours["graph"]["n_edges"] == theirs["graph"]["n_edges"]
+
+
+def test_doctor_tells_what_is_here(tmp_path):
+    done = invoke("doctor", "--json", tmp_path / "d.json")
+    assert done.exit_code == 0
+    assert "a search of scale 10 is right" in done.output
+    findings = json.loads((tmp_path / "d.json").read_text())
+    assert findings["daskbfs"] == daskbfs.__version__
+    assert {"cpu", "memory", "threads", "kernel cache", "gpu"} <= set(findings)
+
+
+def test_the_command_and_the_dask_plug_in_are_installed():
+    folder = Path(sys.executable).parent
+    for words in (["daskbfs"], ["dask", "bfs"]):
+        done = subprocess.run(
+            [folder / words[0], *words[1:], "run", "kron:6", "--source", "1", "--json", "-"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(done.stdout)["trials"][0]["source"] == 1
+
+
+def test_the_plug_in_costs_other_dask_commands_no_heavy_import():
+    code = "import sys, daskbfs.cli; print({'numba', 'numpy', 'dask'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_every_command_has_help():
+    for command in ("run", "convert", "doctor"):
+        done = invoke(command, "--help")
+        assert done.exit_code == 0
+        assert main.commands[command].help.split("\n")[0] in done.output

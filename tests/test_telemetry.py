@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import json
+
+import daskbfs
+from daskbfs import machine
+from daskbfs.telemetry import LevelRecord, LevelTable
+from daskbfs.types import Device, Direction
+
+
+def record(level, partition=0, seconds=0.5):
+    return LevelRecord(
+        level, Direction.BOTTOM_UP, Device.CPU, partition, None, 1234567, 8, seconds, 0
+    )
+
+
+def test_a_table_prints_well():
+    text = str(LevelTable([record(0), record(1)]))
+    header, *rows = text.splitlines()
+    assert header.split()[:3] == ["level", "direction", "device"]
+    assert "1,234,567" in rows[0]
+    assert "bottom-up" in rows[1]
+    assert len({len(line) for line in text.splitlines()}) == 1
+    assert str(LevelTable([])) == "(no levels)"
+
+
+def test_kernel_seconds_take_the_slowest_partition_of_each_level():
+    table = LevelTable([record(0, 0, 1.0), record(0, 1, 3.0), record(1, 0, 2.0)])
+    assert table.kernel_seconds == 5.0
+    assert table.n_levels == 2
+    assert table[0].partition == 0
+    assert len(table[1:]) == 2
+
+
+def test_records_convert_to_json_pandas_and_html():
+    table = LevelTable([record(0), record(1)])
+    assert json.loads(json.dumps(table.to_dicts()))[1]["direction"] == "bottom_up"
+    assert table.to_pandas()["frontier_vertices"].tolist() == [1234567] * 2
+    assert table._repr_html_().count("<tr>") == 3
+
+
+def test_results_show_themselves():
+    graph = daskbfs.from_edges([(0, 1), (1, 2)])
+    result = daskbfs.bfs(graph, 0)
+    assert repr(result).startswith("BFSResult from 0: 3 of 3 vertices in 3 levels, ")
+    assert "<table>" in result._repr_html_()
+    assert "<p>BFSResult from 0" in result._repr_html_()
+
+
+def test_the_machine_describes_itself():
+    facts = machine.describe()
+    assert facts["cores"] >= 1
+    assert facts["memory_bytes"] > machine.available_bytes() > 0
+    assert machine.peak_bytes() > 10 * 2**20
+    assert machine.human_bytes(3 * 2**30) == "3.0 GiB"
+    assert machine.human_bytes(17) == "17 B"
