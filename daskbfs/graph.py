@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from daskbfs.arrays import Recycler
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.build import describe_rows
 from daskbfs.vertices import Ids
@@ -33,12 +34,17 @@ class Rows:
     n_long_rows: int
 
     @classmethod
-    def of(cls, indptr: np.ndarray, indices: np.ndarray) -> Rows:
-        """Rows with the columns that follow from them."""
-        n_padded = word_padded(indptr.size - 1)
+    def of(cls, indptr: np.ndarray, indices: np.ndarray, nobody: int | None = None) -> Rows:
+        """Rows with the columns that follow from them.
+
+        ``nobody``, the hub of rows without neighbours, is a vertex that no search reaches.
+        """
+        n_rows = indptr.size - 1
+        n_padded = word_padded(n_rows)
+        nobody = n_rows if nobody is None else nobody
         hub = np.empty(n_padded, np.uint32)
         mean_degree = np.zeros(n_padded // WORD_BITS, np.float32)
-        n_long_rows = describe_rows(indptr, indices, hub, mean_degree)
+        n_long_rows = describe_rows(indptr, indices, hub, mean_degree, np.uint32(nobody))
         return cls(indptr, indices, hub, mean_degree, int(n_long_rows))
 
     @property
@@ -87,8 +93,10 @@ class Graph:
     generation_seconds: float | None = None
     hub_vertex: np.ndarray = field(init=False)
     """The vertex of each row's hub, as an index."""
-    pool: Any = field(default=None)
-    """Leases that wait for their next search; whoever searches first puts a pool here."""
+    arrays: Recycler = field(default_factory=Recycler)
+    """For results."""
+    derived: dict[str, Any] = field(default_factory=dict)
+    """What others made of the graph and want to find again."""
 
     def __post_init__(self) -> None:
         self.hub_vertex = self.original_index[self.into.hub]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +14,21 @@ from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.kernels.tree import UNKNOWN, levels_from_parents
-from daskbfs.lease import LeasePool
 from daskbfs.telemetry import LevelTable
 from daskbfs.types import NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Where the parents of a search are, and how global ids and vertices go together."""
+
+    graph: Graph
+    place: np.ndarray
+    """Global id of each vertex, by its index."""
+    global_id: np.ndarray | None
+    """Global id of each row of the graph; None when a row is its own."""
+    fetch: Callable[[], np.ndarray | None]
+    """Brings the parents by global id; None when the source is isolated."""
 
 
 class BFSResult:
@@ -41,14 +55,13 @@ class BFSResult:
 
     def __init__(
         self,
-        graph: Graph,
+        tree: Tree,
         source: int,
-        row_parent: np.ndarray | None,
         levels: LevelTable,
         seconds: float,
-        last_level: int | None,
+        last_level: int | None = None,
     ) -> None:
-        self.graph = graph
+        self.graph = tree.graph
         self.source = source
         self.levels = levels
         self.seconds = seconds
@@ -56,38 +69,44 @@ class BFSResult:
         """The level at which a depth limit or targets ended the search; None for a full search."""
         self.fetch_seconds = 0.0
         """Time that the assembly of ``parent`` took; 0 before it is asked for."""
-        self._row_parent = row_parent
+        self._tree = tree
 
     @cached_property
     def parent(self) -> np.ndarray:
         """Parent of each vertex, in the order of ``vertices``; -1 where unreached."""
         start = time.perf_counter()
-        graph = self.graph
-        out = LeasePool.of(graph).arrays.take(graph.n_vertices, graph.parent_dtype)
-        if self._row_parent is None:  # the source is isolated
+        graph, found = self.graph, self._found
+        out = graph.arrays.take(graph.n_vertices, graph.parent_dtype)
+        if found is None:  # the source is isolated
             out[:] = -1
         elif graph.ids.values is None:
-            by_vertex(self._row_parent.view(np.int32), graph.order, out, n_threads())
+            by_vertex(found.view(np.int32), self._tree.place, out, n_threads())
         else:
-            ids_by_vertex(self._row_parent, graph.order, graph.ids.values, out, n_threads())
+            ids_by_vertex(found, self._tree.place, graph.ids.values, out, n_threads())
         out[graph.ids.index(self.source)] = self.source
-        self.fetch_seconds = time.perf_counter() - start
+        self.fetch_seconds += time.perf_counter() - start
         return out
+
+    @cached_property
+    def _found(self) -> np.ndarray | None:
+        """By global id, the parent as a vertex index; NONE where unreached."""
+        start = time.perf_counter()
+        found = self._tree.fetch()
+        self.fetch_seconds += time.perf_counter() - start
+        return found
 
     @cached_property
     def level(self) -> np.ndarray:
         """Distance of each vertex from the source, like ``parent``; -1 where unreached."""
-        graph = self.graph
+        graph, found, place = self.graph, self._found, self._tree.place
         out = np.full(graph.n_vertices, -1, np.int32)
-        if self._row_parent is not None:
-            parent = self._row_parent[: graph.n_rows]
-            reached = parent != NONE
-            parent_row = np.full(graph.n_rows, NONE, np.uint32)
-            parent_row[reached] = graph.order[parent[reached]]
-            row_level = np.full(graph.original_index.size, -1, np.int32)
-            row_level[: graph.n_rows] = UNKNOWN
-            levels_from_parents(parent_row, row_level, n_threads())
-            by_vertex(row_level, graph.order, out, n_threads())
+        if found is not None:
+            reached = found != NONE
+            parent = np.full(found.size, NONE, np.uint32)
+            parent[reached] = place[found[reached]]
+            level = np.full(found.size, UNKNOWN, np.int32)
+            levels_from_parents(parent, level, n_threads())
+            by_vertex(level, place, out, n_threads())
         out[graph.ids.index(self.source)] = 0
         return out
 
@@ -97,19 +116,24 @@ class BFSResult:
         return self.graph.vertices
 
     @cached_property
+    def _reached(self) -> np.ndarray:
+        """Whether each row of the graph was reached."""
+        found = self._found
+        if found is None:
+            return np.zeros(self.graph.n_rows, bool)
+        by_row = self._tree.global_id
+        mine = found[: self.graph.n_rows] if by_row is None else found[by_row[:-1]]
+        return np.asarray(mine != NONE)
+
+    @cached_property
     def reached(self) -> int:
         """How many vertices the search reached, the source included."""
-        if self._row_parent is None:
-            return 1
-        return int(np.count_nonzero(self._row_parent[: self.graph.n_rows] != NONE))
+        return max(1, int(np.count_nonzero(self._reached)))
 
     @cached_property
     def edges(self) -> int:
         """Input edges within what was reached, duplicates and self-loops included (Graph500)."""
-        if self._row_parent is None:
-            return 0
-        reached = self._row_parent[: self.graph.n_rows] != NONE
-        total = int(self.graph.input_degree[reached].sum(dtype=np.int64))
+        total = int(self.graph.input_degree[self._reached].sum(dtype=np.int64))
         return total if self.graph.directed else total // 2
 
     @property

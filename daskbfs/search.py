@@ -6,17 +6,21 @@ import functools
 import operator
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from daskbfs import config
 from daskbfs.construction import construct
 from daskbfs.direction import policy
 from daskbfs.drivers import direct
 from daskbfs.edges import ArrayEdges
 from daskbfs.graph import Graph
-from daskbfs.kernels.compiling import threads as kernel_threads
-from daskbfs.result import BFSResult
+from daskbfs.kernels.compiling import check_threads
+from daskbfs.programs.bfs import BFS
+from daskbfs.result import BFSResult, Tree
+from daskbfs.superstep import Share
 from daskbfs.telemetry import LevelTable
 from daskbfs.types import Direction
 
@@ -67,28 +71,55 @@ def bfs(
     """
     if driver not in DRIVERS:
         raise ValueError(f"driver {driver!r} is unknown: choose one of {', '.join(DRIVERS)}")
+    source = _vertex(graph, source, "source")
+    program = _program(graph, source, graph.order, direction, depth_limit, targets)
+    check_threads(threads)
+    _warm()
+    start = time.perf_counter()
+    if program is None:  # an isolated source
+        tree = Tree(graph, graph.order, None, lambda: None)
+        return BFSResult(tree, source, LevelTable([]), time.perf_counter() - start)
+    outcome = direct.search(graph, program, Share(threads))
+    seconds = time.perf_counter() - start
+    levels = LevelTable(outcome.records)
+    tree = Tree(graph, graph.order, None, lambda: outcome.parts[0].parent)
+    return BFSResult(tree, source, levels, seconds, _last_level(program, levels))
+
+
+def _program(
+    graph: Graph,
+    source: int,
+    place: np.ndarray,
+    direction: str | None,
+    depth_limit: int | None,
+    targets: Iterable[int] | None,
+) -> BFS | None:
+    """The search as a program; None when the source is isolated."""
     if depth_limit is not None and depth_limit < 0:
         raise ValueError(f"depth_limit {depth_limit} is negative: it counts edges from the source")
     choose = policy(direction)
-    source = _vertex(graph, source, "source")
-    source_row = graph.row_of(source)
-    target_rows = [graph.row_of(_vertex(graph, v, "target")) for v in targets or ()]
+    rows = [graph.row_of(_vertex(graph, v, "target")) for v in targets or ()]
+    goals: tuple[int, ...] | None = None
     # an isolated target is reached only where it is the source, so the search must be a full one
-    reachable = [row for row in target_rows if row is not None]
-    goals = reachable if len(reachable) == len(target_rows) else []
-    _warm()
-    with kernel_threads(threads):
-        start = time.perf_counter()
-        if source_row is None:
-            return BFSResult(graph, source, None, LevelTable([]), time.perf_counter() - start, None)
-        row_parent, levels = direct.search(
-            graph, source_row, choose, depth_limit=depth_limit, target_rows=goals
-        )
-        seconds = time.perf_counter() - start
-    stopped = bool(goals) or depth_limit is not None
-    return BFSResult(
-        graph, source, row_parent, levels, seconds, levels.n_levels if stopped else None
+    if rows and None not in rows:
+        goals = tuple(int(place[graph.original_index[row]]) for row in rows)  # type: ignore[index]
+    row = graph.row_of(source)
+    if row is None:
+        return None
+    return BFS(
+        source=int(place[graph.ids.index(source)]),
+        degree=graph.out.degree(row),
+        policy=choose,
+        depth_limit=depth_limit,
+        targets=goals,
+        serial_arcs=config.get("kernels.serial-arcs"),
     )
+
+
+def _last_level(program: BFS, levels: LevelTable) -> int | None:
+    """The level at which a search was told to stop; None for a full search."""
+    told = program.depth_limit is not None or program.targets is not None
+    return levels.n_levels if told else None
 
 
 def _vertex(graph: Graph, vertex: Any, role: str) -> int:
@@ -111,5 +142,11 @@ def _warm() -> None:
     """Load or compile the search kernels outside of anybody's clock, once per process."""
     path = np.arange(4)
     graph = construct(ArrayEdges(path[:-1], path[1:]))
-    turn = {Direction.TOP_DOWN: Direction.BOTTOM_UP, Direction.BOTTOM_UP: Direction.TOP_DOWN}
-    direct.search(graph, 0, lambda now, summary: turn[now])
+    program = _program(graph, 0, graph.order, None, None, None)
+    assert program is not None
+    direct.search(graph, replace(program, policy=_turn), Share())
+
+
+def _turn(now: Direction, summary: object) -> Direction:
+    """A policy that visits every kernel."""
+    return Direction.BOTTOM_UP if now is Direction.TOP_DOWN else Direction.TOP_DOWN

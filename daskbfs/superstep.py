@@ -1,87 +1,119 @@
-"""One level on one partition: choose the kernel, convert the frontier, measure."""
+"""What runs on a worker: functions that Dask's task stream shows by name.
+
+Every function takes the program and the partitions that this worker holds; none of them knows
+which algorithm runs, or what drives it. A process without Dask calls the same functions.
+"""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
-from daskbfs import config
-from daskbfs.graph import Graph
-from daskbfs.kernels import cpu
-from daskbfs.kernels.compiling import n_threads
-from daskbfs.lease import Frontier, Lease
-from daskbfs.types import Direction
+from daskbfs import machine
+from daskbfs.kernels.compiling import n_threads, threads
+from daskbfs.partition import Numbering, Partition
+from daskbfs.programs import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What a partition found in one level."""
+class Share:
+    """How much of a machine a worker's kernels may take."""
 
-    frontier: Frontier
-    awake_count: int
-    scout_count: float
-    edges_examined: int
-    kernel_seconds: float
+    threads: int | None = None
+    """As told by the user; None divides the machine's cores among its workers."""
+    n_workers: int = 1
+    """Workers on this machine."""
+    name: str | None = None
+    """What records call the worker."""
+
+    @property
+    def kernel_threads(self) -> int:
+        """Threads that kernels may use here."""
+        if self.threads is not None:
+            return self.threads
+        return min(n_threads(), max(1, machine.n_cores() // self.n_workers))
+
+
+class Leases:
+    """The leases of one attempt on one worker: they live here, and here they stay."""
+
+    __slots__ = ("leases", "share")
+
+    def __init__(self, leases: list[Any], share: Share) -> None:
+        self.leases = leases
+        self.share = share
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("leases are pinned to their worker: they are neither copied nor spilled")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is left of a search: its parts, by partition, and its last message's records."""
+
+    parts: tuple[Any, ...]
+    records: tuple[Any, ...]
+
+
+def open_leases(program: Program, partitions: Sequence[Partition], share: Share) -> Leases:
+    """Start an attempt on the partitions that this worker holds."""
+    return Leases([program.open(partition, share.name) for partition in partitions], share)
 
 
 def expand_level(
-    graph: Graph, lease: Lease, frontier: Frontier, direction: Direction, scout_count: float
-) -> Reply:
-    """Search one level; ``scout_count`` tells how much work a top-down step will be."""
-    start = time.perf_counter()
-    threads = n_threads()
-    if direction is Direction.TOP_DOWN:
-        queue, size = _queue(lease, frontier, threads)
-        found = lease.spare_queue(queue)
-        if scout_count < config.get("kernels.serial-arcs"):
-            threads = 1
-        rows = graph.out
-        awake_count, scout_count, examined = cpu.top_down(
-            rows.indptr,
-            rows.indices,
-            graph.original_index,
-            rows.mean_degree,
-            lease.parent,
-            lease.visited,
-            queue,
-            size,
-            found,
-            threads,
-        )
-        reached = Frontier(awake_count, queue=found)
-    else:
-        bitmap = _bitmap(lease, frontier, threads)
-        found = lease.spare_bitmap(bitmap)
-        rows = graph.into
-        awake_count, scout_count, examined = cpu.bottom_up(
-            rows.indptr,
-            rows.indices,
-            rows.hub,
-            graph.hub_vertex,
-            graph.original_index,
-            graph.out.mean_degree,
-            rows.n_long_rows,
-            lease.parent,
-            lease.visited,
-            bitmap,
-            found,
-            threads,
-        )
-        reached = Frontier(awake_count, bitmap=found)
-    return Reply(reached, awake_count, scout_count, examined, time.perf_counter() - start)
+    program: Program, partitions: Sequence[Partition], leases: Leases, message: Any
+) -> Any:
+    """Run one level on the partitions that this worker holds; pinned, because the leases live here.
+
+    A level that was submitted ahead of an end that came before it has nothing to do.
+    """
+    if program.done(message):
+        return None
+    with threads(leases.share.kernel_threads):
+        replies = [
+            program.compute(partition, lease, message)
+            for partition, lease in zip(partitions, leases.leases, strict=True)
+        ]
+    return program.message(partitions[0].numbering, replies)
 
 
-def _queue(lease: Lease, frontier: Frontier, threads: int):  # type: ignore[no-untyped-def]
-    """The frontier as a queue, in any order."""
-    if frontier.queue is None:
-        frontier.queue = lease.queues[0]
-        cpu.bitmap_to_queue(frontier.bitmap, frontier.queue, threads)
-    return frontier.queue, frontier.size
+def gather_frontier(
+    program: Program, numbering: Numbering, message: Any, replies: Sequence[Any]
+) -> Any:
+    """Merge the replies of a wave to the next message; on the coordinator."""
+    return message if program.done(message) else program.reduce(numbering, message, replies)
 
 
-def _bitmap(lease: Lease, frontier: Frontier, threads: int):  # type: ignore[no-untyped-def]
-    """The frontier as a bitmap."""
-    if frontier.bitmap is None:
-        frontier.bitmap = lease.bitmaps[0]
-        cpu.queue_to_bitmap(frontier.queue, frontier.size, frontier.bitmap, threads)
-    return frontier.bitmap
+def close_leases(
+    program: Program, partitions: Sequence[Partition], leases: Leases, message: Any
+) -> list[Any]:
+    """End the levels on this worker; returns what is owed to partitions elsewhere."""
+    with threads(leases.share.kernel_threads):
+        for partition, lease in zip(partitions, leases.leases, strict=True):
+            program.close(partition, lease, message)
+        return [program.owed(lease) for lease in leases.leases]
+
+
+def aggregate_parents(
+    program: Program, partitions: Sequence[Partition], leases: Leases, owed: Sequence[Sequence[Any]]
+) -> tuple[Any, ...]:
+    """The parts of the result that this worker holds, with what all others owe it."""
+    debts = [debt for worker in owed for debt in worker]
+    return tuple(
+        program.settle(partition, lease, debts)
+        for partition, lease in zip(partitions, leases.leases, strict=True)
+    )
+
+
+def run_search(program: Program, partitions: Sequence[Partition], share: Share) -> Outcome:
+    """A whole search where all partitions are in one place: no level leaves the process."""
+    numbering = partitions[0].numbering
+    leases = open_leases(program, partitions, share)
+    message = program.first(numbering)
+    while not program.done(message):
+        reply = expand_level(program, partitions, leases, message)
+        message = gather_frontier(program, numbering, message, [reply])
+    owed = close_leases(program, partitions, leases, message)
+    parts = aggregate_parents(program, partitions, leases, [owed])
+    return Outcome(parts, message.records)

@@ -12,11 +12,13 @@ import daskbfs
 ROOT = Path(daskbfs.__file__).parent
 FLOORS = {
     "types": 0, "telemetry": 0, "machine": 0, "progress": 0, "config": 0,
+    "arrays": 0,
     "kernels": 1,
     "edges": 2, "vertices": 2, "graph": 2, "construction": 2, "convert": 2, "generate": 2,
     "io": 2, "validation": 2,
-    "direction": 3,
-    "lease": 4, "superstep": 4,
+    "direction": 3, "partition": 3,
+    "lease": 3, "programs": 3,
+    "superstep": 4,
     "drivers": 5, "result": 5, "search": 5,
     "bench": 6, "doctor": 6, "cli": 6, "__main__": 6,
 }  # fmt: skip

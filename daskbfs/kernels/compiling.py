@@ -55,16 +55,21 @@ def n_threads() -> int:
     return numba.get_num_threads()
 
 
-@contextlib.contextmanager
-def threads(n: int | None) -> Iterator[None]:
-    """Let kernels called from this thread use ``n`` threads (None: as many as before)."""
-    before = numba.get_num_threads()
+def check_threads(n: int | None) -> None:
+    """Refuse a number of threads that kernels cannot have here."""
     most = numba.config.NUMBA_NUM_THREADS
     if n is not None and not 1 <= n <= most:
         raise ValueError(
             f"threads={n}: kernels can use 1 to {most} threads here; "
             "set NUMBA_NUM_THREADS before the process starts to raise the limit"
         )
+
+
+@contextlib.contextmanager
+def threads(n: int | None) -> Iterator[None]:
+    """Let kernels called from this thread use ``n`` threads (None: as many as before)."""
+    check_threads(n)
+    before = numba.get_num_threads()
     numba.set_num_threads(before if n is None else n)
     try:
         yield

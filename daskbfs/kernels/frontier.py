@@ -1,0 +1,78 @@
+"""Frontiers between partitions: bitmaps and lists of global ids, merged, weighed and cut."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from daskbfs.kernels.bitmap import EMPTY, ONE, popcount, trailing_zeros
+from daskbfs.kernels.compiling import kernel, parallel_kernel
+from daskbfs.types import NONE
+
+_64 = np.uint64(64)
+
+
+@kernel
+def mark(words, ids):
+    """Set the bits of some vertices."""
+    for i in range(ids.size):
+        words[ids[i] >> np.uint32(6)] |= ONE << np.uint64(ids[i] & np.uint32(63))
+
+
+@kernel
+def weigh(words, mean_degree):
+    """How many vertices a bitmap holds, and about how many arcs leave them."""
+    count = 0
+    arcs = 0.0
+    for w in range(words.size):
+        n = popcount(words[w])
+        count += n
+        arcs += n * mean_degree[w]
+    return count, arcs
+
+
+@kernel
+def list_bits(words, first, ids):
+    """Write the vertices of a bitmap, whose first bit is vertex ``first``, in ascending order."""
+    n = 0
+    for w in range(words.size):
+        rest = words[w]
+        while rest != EMPTY:
+            ids[n] = first + w * 64 + np.int64(trailing_zeros(rest))
+            rest &= rest - ONE
+            n += 1
+    return n
+
+
+@kernel
+def enter(words, visited, parent):
+    """Visit the rows of a bitmap; those that nobody here has visited get no parent yet."""
+    for w in range(words.size):
+        rest = words[w] & ~visited[w]
+        visited[w] |= words[w]
+        while rest != EMPTY:
+            parent[np.uint64(w) * _64 + trailing_zeros(rest)] = NONE
+            rest &= rest - ONE
+
+
+@kernel
+def enter_ids(ids, first, n_padded, visited, parent):
+    """Visit some vertices; own rows (from ``first`` on) not visited here get no parent yet."""
+    for i in range(ids.size):
+        w = ids[i] >> np.uint32(6)
+        bit = ONE << np.uint64(ids[i] & np.uint32(63))
+        if visited[w] & bit == EMPTY:
+            visited[w] |= bit
+            if first <= ids[i] < first + n_padded:
+                parent[ids[i]] = NONE
+
+
+@parallel_kernel
+def cut_rows(rows, indptr, indices, global_id, new_indptr, new_indices):
+    """Copy some rows, in order, with neighbours as global ids."""
+    for r in prange(rows.size):
+        k = np.int64(new_indptr[r])
+        row = rows[r]
+        for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
+            new_indices[k] = global_id[indices[e]]
+            k += 1

@@ -1,0 +1,206 @@
+"""Which rows belong together: partitions, and the global ids that they give to vertices.
+
+A vertex's global id is the start of its partition, in whole words, plus its row there; rows of a
+partition keep the graph's order. So the bitmap of all vertices is the partitions' bitmaps, one
+behind the other, and nothing needs decoding when they are put together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, NoReturn
+
+import numpy as np
+
+from daskbfs.arrays import Recycler
+from daskbfs.graph import Graph, Rows, word_padded
+from daskbfs.kernels.bitmap import WORD_BITS
+from daskbfs.kernels.frontier import cut_rows
+from daskbfs.types import MAX_VERTICES, NONE
+
+STRATEGIES = ("random",)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbering:
+    """What all partitions of a graph share: everything by global id."""
+
+    n_partitions: int
+    n_rows: int
+    n_arcs: int
+    vertex: np.ndarray
+    """The vertex of each global id, as an index; NONE for padding."""
+    mean_degree: np.ndarray
+    """Of each word of vertices."""
+    arrays: Recycler = field(default_factory=Recycler)
+    """For leases; never sent anywhere."""
+
+    @property
+    def n_global(self) -> int:
+        """Global ids, padding included."""
+        return self.vertex.size
+
+    @property
+    def n_words(self) -> int:
+        """Words of a bitmap over all vertices."""
+        return self.mean_degree.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """Rows that live together; immutable, and never to leave the worker that holds it."""
+
+    number: int
+    first: int
+    """Global id of row 0."""
+    numbering: Numbering
+    out: Rows
+    into: Rows
+    hub_vertex: np.ndarray
+    """The vertex of each row's hub, as an index."""
+
+    @property
+    def n_rows(self) -> int:
+        return self.out.n_rows
+
+    @property
+    def n_padded(self) -> int:
+        """Rows and padding."""
+        return word_padded(self.n_rows)
+
+    @property
+    def rows(self) -> slice:
+        """Its global ids, padding included."""
+        return slice(self.first, self.first + self.n_padded)
+
+    @property
+    def words(self) -> slice:
+        """Its words of a bitmap over all vertices."""
+        return slice(self.first // WORD_BITS, (self.first + self.n_padded) // WORD_BITS)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rows; the numbering is shared."""
+        directed = self.into is not self.out
+        return self.out.nbytes + self.hub_vertex.nbytes + (self.into.nbytes if directed else 0)
+
+    def __sizeof__(self) -> int:
+        return self.nbytes
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"partition {self.number} is pinned to its worker: it is neither copied nor spilled"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Which partition each row of a graph belongs to, and its global id there."""
+
+    rows: tuple[np.ndarray, ...]
+    """Rows of each partition, in the graph's order."""
+    first: np.ndarray
+    """Global id of each partition's row 0, and the end."""
+    global_id: np.ndarray
+    """By row of the graph; the row behind the last stands for isolated vertices: a padding id."""
+
+    @property
+    def n_partitions(self) -> int:
+        return len(self.rows)
+
+
+def lay_out(graph: Graph, n_partitions: int, strategy: str = "random", seed: int = 1) -> Layout:
+    """Deal a graph's rows to partitions."""
+    if n_partitions < 1:
+        raise ValueError(f"n_partitions {n_partitions} is out of range: at least 1")
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy {strategy!r} is unknown: choose one of {', '.join(STRATEGIES)}")
+    if graph.n_rows + 2 * WORD_BITS * n_partitions > MAX_VERTICES:
+        raise ValueError(f"{n_partitions} partitions are too many for {graph.n_rows} vertices")
+    if n_partitions == 1:
+        owner = np.zeros(graph.n_rows, np.uint32)
+    else:
+        owner = np.random.default_rng(seed).integers(
+            n_partitions, size=graph.n_rows, dtype=np.uint32
+        )
+    rows = tuple(np.flatnonzero(owner == p).astype(np.uint32) for p in range(n_partitions))
+    first = np.cumsum([0, *(word_padded(r.size) for r in rows)])
+    global_id = np.empty(graph.n_rows + 1, np.uint32)
+    global_id[-1] = first[0] + rows[0].size
+    for p, mine in enumerate(rows):
+        global_id[mine] = first[p] + np.arange(mine.size)
+    return Layout(rows, first, global_id)
+
+
+def number(graph: Graph, layout: Layout) -> Numbering:
+    """The columns by global id that all partitions share."""
+    if layout.n_partitions == 1:
+        vertex, mean_degree = graph.original_index, graph.out.mean_degree
+    else:
+        n_global = int(layout.first[-1])
+        vertex = np.full(n_global, NONE, np.uint32)
+        vertex[layout.global_id[:-1]] = graph.original_index[: graph.n_rows]
+        degree = np.zeros(n_global)
+        degree[layout.global_id[:-1]] = np.diff(graph.out.indptr)
+        mean_degree = (degree.reshape(-1, WORD_BITS).sum(axis=1) / WORD_BITS).astype(np.float32)
+    return Numbering(layout.n_partitions, graph.n_rows, graph.n_arcs, vertex, mean_degree)
+
+
+def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition:
+    """Partition ``p`` of a graph; of a layout with one partition, without copying anything."""
+    if layout.n_partitions == 1:
+        return Partition(0, 0, numbering, graph.out, graph.into, graph.hub_vertex)
+    out = _cut(graph.out, layout, p)
+    into = _cut(graph.into, layout, p) if graph.directed else out
+    hub_vertex = numbering.vertex[into.hub]
+    return Partition(p, int(layout.first[p]), numbering, out, into, hub_vertex)
+
+
+def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
+    mine = layout.rows[p]
+    lengths = rows.indptr[mine.astype(np.int64) + 1] - rows.indptr[mine]
+    indptr = np.zeros(mine.size + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    if indptr[-1] < 2**32:
+        indptr = indptr.astype(np.uint32)
+    indices = np.empty(int(indptr[-1]), np.uint32)
+    cut_rows(mine, rows.indptr, rows.indices, layout.global_id, indptr, indices)
+    return Rows.of(indptr, indices, nobody=int(layout.first[p]) + mine.size)
+
+
+def to_arrays(partition: Partition) -> dict[str, Any]:
+    """What must travel to make the partition elsewhere, given the numbering."""
+    names = [field.name for field in fields(Rows)]
+    out = {name: getattr(partition.out, name) for name in names}
+    directed = partition.into is not partition.out
+    into = {name: getattr(partition.into, name) for name in names} if directed else None
+    return {
+        "number": partition.number,
+        "first": partition.first,
+        "out": out,
+        "into": into,
+        "hub_vertex": partition.hub_vertex,
+    }
+
+
+def from_arrays(arrays: dict[str, Any], numbering: Numbering) -> Partition:
+    """A partition from what travelled; kernels are compiled for arrays that can be written."""
+    out = Rows(**{name: _owned(value) for name, value in arrays["out"].items()})
+    into = out
+    if arrays["into"] is not None:
+        into = Rows(**{name: _owned(value) for name, value in arrays["into"].items()})
+    hub_vertex = _owned(arrays["hub_vertex"])
+    return Partition(arrays["number"], arrays["first"], numbering, out, into, hub_vertex)
+
+
+def own_numbering(numbering: Numbering) -> Numbering:
+    """A numbering whose arrays can be written."""
+    values = {f.name: _owned(getattr(numbering, f.name)) for f in fields(Numbering)}
+    return Numbering(**values)
+
+
+def _owned(value: Any) -> Any:
+    """The value; a copy where it is an array that may not be written."""
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        return value.copy()
+    return value

@@ -1,0 +1,44 @@
+"""What a superstep does for one algorithm; drivers know nothing else of it.
+
+A program is a small, frozen, picklable value. One superstep is ``compute`` on every partition,
+``message`` for what one worker's partitions have to say together, and ``reduce`` of all that was
+said to the message that starts the next superstep, until ``done``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from daskbfs.partition import Numbering, Partition
+
+
+class Program(Protocol):
+    """An algorithm over partitions: :class:`daskbfs.programs.bfs.BFS` is one."""
+
+    def first(self, numbering: Numbering) -> Any:
+        """The message that starts the first superstep."""
+
+    def open(self, partition: Partition, worker: str | None) -> Any:
+        """A lease: the state of one attempt on one partition."""
+
+    def compute(self, partition: Partition, lease: Any, message: Any) -> Any:
+        """One superstep on one partition; returns its reply."""
+
+    def message(self, numbering: Numbering, replies: Sequence[Any]) -> Any:
+        """What the replies of one worker's partitions come to, made to travel."""
+
+    def reduce(self, numbering: Numbering, message: Any, replies: Sequence[Any]) -> Any:
+        """The gather: all replies to the next message."""
+
+    def done(self, message: Any) -> bool:
+        """Whether no superstep follows."""
+
+    def close(self, partition: Partition, lease: Any, message: Any) -> None:
+        """Take the last message in, before values are exchanged."""
+
+    def owed(self, lease: Any) -> Any:
+        """What this partition found out about rows of others."""
+
+    def settle(self, partition: Partition, lease: Any, owed: Sequence[Any]) -> Any:
+        """The partition's part of the result, with what others found out about its rows."""
