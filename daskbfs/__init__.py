@@ -16,14 +16,18 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BFSResult": "result",
+    "DistributedGraph": "distribution",
     "Graph": "graph",
     "ValidationError": "validation",
     "bfs": "search",
+    "distribute": "distribution",
     "from_edges": "convert",
     "from_networkx": "convert",
     "from_scipy": "convert",
     "kronecker": "generate",
+    "local_cluster": "cluster",
     "read_graph": "io",
+    "tune": "cluster",
     "uniform": "generate",
     "validate": "validation",
     "write_graph": "io",

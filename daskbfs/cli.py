@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from daskbfs.result import BFSResult
 
 _DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
+_FORMATS = ("edge-list", "dimacs", "gap", "matrix-market", "metis")
+_WRITTEN_FORMATS = ("edge-list", "gap")
 _SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError)
 
 
@@ -64,6 +66,11 @@ def main() -> None:
 )
 @click.option("--directed", is_flag=True, help="Keep the directions of a file's edges.")
 @click.option(
+    "--format",
+    type=click.Choice(_FORMATS),
+    help="What the file is.  [default: what its suffix tells]",
+)
+@click.option(
     "--driver",
     type=click.Choice(["auto", "direct"]),
     default="auto",
@@ -95,6 +102,7 @@ def run(
     seed: int,
     edgefactor: int,
     directed: bool,
+    format: str | None,
     driver: str,
     direction: str | None,
     depth_limit: int | None,
@@ -117,7 +125,12 @@ def run(
     say = _speaker(quiet or json_file == "-")
     with kernel_threads(threads), bars(quiet=quiet) as progress:
         opened = open_graph(
-            graph, directed=directed or None, edgefactor=edgefactor, seed=seed, progress=progress
+            graph,
+            directed=directed or None,
+            format=format,
+            edgefactor=edgefactor,
+            seed=seed,
+            progress=progress,
         )
         say(f"{opened!r}, built in {opened.construction_seconds:.2f} s")
         chosen = list(sources) or [int(v) for v in opened.random_sources(n_sources or 1, seed)]
@@ -172,33 +185,47 @@ def _write_json(report: dict[str, Any], file: str) -> None:
     if file == "-":
         sys.stdout.write(text)
         return
-    path = Path(file)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(text)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    from daskbfs.io.target import whole_file
+
+    with whole_file(Path(file)) as target:
+        target.write(text.encode())
 
 
 @main.command()
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option("--directed", is_flag=True, help="Keep the directions of the edges.")
+@click.option(
+    "--format", type=click.Choice(_FORMATS), help="What IN is.  [default: what its suffix tells]"
+)
+@click.option(
+    "--to-format",
+    type=click.Choice(_WRITTEN_FORMATS),
+    help="What OUT becomes.  [default: what its suffix tells]",
+)
 @click.option("--quiet", is_flag=True, help="No progress bars.")
 @_plain_errors
-def convert(source: str, target: str, directed: bool, quiet: bool) -> None:
+def convert(
+    source: str,
+    target: str,
+    directed: bool,
+    format: str | None,
+    to_format: str | None,
+    quiet: bool,
+) -> None:
     """Read the graph IN and write it to OUT (.sg, or an edge list: .el, .txt).
 
     IN may also be kron:SCALE or uniform:SCALE. Duplicates and self-loops are dropped.
+    Edge lists are gzipped where OUT ends in .gz.
     """
-    from daskbfs.io import write_graph
+    from daskbfs.io import graph_writer
     from daskbfs.io.spec import open_graph
     from daskbfs.progress import bars
 
+    write = graph_writer(target, format=to_format)
     with bars(quiet=quiet) as progress:
-        graph = open_graph(source, directed=directed or None, progress=progress)
-        write_graph(graph, target, progress=progress)
+        graph = open_graph(source, directed=directed or None, format=format, progress=progress)
+        write(graph, progress)
     if not quiet:
         click.echo(f"{graph!r} written to {target}")
 

@@ -49,8 +49,7 @@ def construct(
         Told how far the work has come.
     """
     start = time.perf_counter()
-    counts = _count(stream, directed, progress)
-    graph = _fill(stream, counts, directed, name, progress)
+    graph = _fill(stream, _count(stream, directed, progress), directed, name, progress)
     graph.construction_seconds = time.perf_counter() - start
     return graph
 
@@ -120,20 +119,25 @@ def _count(stream: EdgeStream, directed: bool, progress: Progress) -> _Counts:
                     f"{first} to {first + known - 1}"
                 )
         elif top >= limit:
-            return _count_sparse(stream, directed, progress)
+            return _count_collected(stream, directed, progress)
         elif top >= counts.ids.n_vertices:
             counts.grow(top + 1)
         counts.add((heads, tails))
         progress("counting degrees", counts.n_edges, stream.n_edges)
-    if known is None and counts.ids.n_vertices > DenseIds.limit(counts.n_edges):
-        return _count_sparse(stream, directed, progress)
+    if known is None:
+        if counts.ids.n_vertices > DenseIds.limit(counts.n_edges):
+            return _count_collected(stream, directed, progress)
+        _require_room(counts.ids.n_vertices, counts.n_edges)
     return counts
 
 
-def _count_sparse(stream: EdgeStream, directed: bool, progress: Progress) -> _Counts:
-    """Collect the ids that occur, then count."""
-    ids = SparseIds(collect_ids(stream, progress))
-    _require_room(ids.n_vertices, stream.n_edges)
+def _count_collected(stream: EdgeStream, directed: bool, progress: Progress) -> _Counts:
+    """Collect the ids that occur, decide by what was found whether they are sparse, and count."""
+    values, n_edges = collect_ids(stream, progress)
+    largest = int(values[-1]) if values.size else -1
+    dense = largest < DenseIds.limit(n_edges)
+    ids: Ids = DenseIds(largest + 1) if dense else SparseIds(values)
+    _require_room(ids.n_vertices, n_edges)
     counts = _Counts.of(ids, directed)
     for heads, tails in stream.blocks():
         counts.add((heads, tails))
@@ -194,17 +198,16 @@ def _fill(
     done = 0
     scratch = _Scratch()
     for heads, tails in stream.blocks():
+        done += heads.size
+        if done > n_edges or _largest(heads, tails, done) > ids.largest - ids.first_id:
+            raise _changed(name)
         heads, tails = ids.indices(heads), ids.indices(tails)
         rows, neighbours = scratch.relabelled(heads, tails, order)
         out_rows.add(rows, neighbours, scratch)
         in_rows.add(neighbours, rows, scratch)
-        done += heads.size
         progress("filling rows", done, n_edges)
-    if done != n_edges:
-        raise ValueError(
-            f"{name} gave {n_edges} edges when it was first read and {done} the second time: "
-            "it must not change meanwhile"
-        )
+    if not (done == n_edges and out_rows.full and in_rows.full):
+        raise _changed(name)
     del scratch
     progress("sorting rows", 0, 2 if directed else 1)
     out = out_rows.finish()
@@ -221,6 +224,13 @@ def _fill(
         original_index=original_index,
         input_degree=input_degree,
         n_input_edges=n_edges,
+    )
+
+
+def _changed(name: str) -> ValueError:
+    """The error for a stream that differs from one pass to the next."""
+    return ValueError(
+        f"{name} gave other edges when it was read the second time: it must not change meanwhile"
     )
 
 
@@ -249,11 +259,11 @@ class _UnsortedRows:
     """Rows that are being filled."""
 
     def __init__(self, degree: np.ndarray, original_index: np.ndarray) -> None:
-        lengths = degree[original_index]
-        self.n_rows = lengths.size
-        self.longest = int(lengths.max(initial=0))
+        self.lengths = degree[original_index]
+        self.n_rows = self.lengths.size
+        self.longest = int(self.lengths.max(initial=0))
         self.cursor = np.zeros(self.n_rows + 1, np.int64)
-        np.cumsum(lengths, out=self.cursor[1:])
+        np.cumsum(self.lengths, out=self.cursor[1:])
         self.indices = np.empty(int(self.cursor[-1]), np.uint32)
 
     def add(self, rows: np.ndarray, neighbours: np.ndarray, scratch: _Scratch) -> None:
@@ -261,6 +271,11 @@ class _UnsortedRows:
         build.scatter(
             rows, neighbours, scratch.arcs, scratch.begin, self.cursor, self.indices, n_threads()
         )
+
+    @property
+    def full(self) -> bool:
+        """Whether each cursor stands where the next row begins: no row lacks a neighbour."""
+        return bool(np.array_equal(np.cumsum(self.lengths, dtype=np.int64), self.cursor[:-1]))
 
     def finish(self) -> Rows:
         """Sort, drop duplicates, close the gaps."""

@@ -10,6 +10,7 @@ from daskbfs.construction import construct
 from daskbfs.edges import ArrayEdges, edge_arrays, require_finite
 from daskbfs.graph import Graph
 from daskbfs.progress import Progress, silent
+from daskbfs.types import as_integer
 
 
 def from_edges(
@@ -46,8 +47,10 @@ def from_edges(
     3
     """
     heads, tails = edge_arrays(edges)
-    if n_vertices is not None and n_vertices < 0:
-        raise ValueError(f"n_vertices {n_vertices} is negative")
+    if n_vertices is not None:
+        n_vertices = as_integer(n_vertices, "n_vertices")
+        if n_vertices < 0:
+            raise ValueError(f"n_vertices {n_vertices} is negative")
     if weights is not None:
         if np.shape(weights) != heads.shape:
             raise ValueError(f"{np.size(weights)} weights for {heads.size} edges: one each")
@@ -75,6 +78,8 @@ def from_scipy(matrix: Any, *, directed: bool = False, name: str = "scipy") -> G
     >>> daskbfs.from_scipy(scipy.sparse.coo_array(np.ones((3, 3)))).n_edges
     3
     """
+    if not hasattr(matrix, "tocoo"):
+        raise TypeError(f"a {type(matrix).__name__} is no scipy.sparse matrix or array")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"a matrix of shape {matrix.shape} is no graph: it must be square")
     coo = matrix.tocoo()
@@ -107,14 +112,18 @@ def from_networkx(graph: Any, *, directed: bool | None = None, name: str | None 
                 f"node {node!r} is not an integer: relabel the graph first, for example with "
                 "networkx.convert_node_labels_to_integers"
             )
+        if not 0 <= node < 2**63:
+            raise ValueError(f"node {node} is out of range: vertex ids are 0 to 2**63 - 1")
     pairs = np.array([(u, v) for u, v in graph.edges()], np.int64).reshape(-1, 2)
     weights = [w for _, _, w in graph.edges(data="weight") if w is not None]
     require_finite(np.asarray(weights))
     # isolated nodes come as self-loops, so that they count as vertices
     isolated = np.array([node for node in graph.nodes if graph.degree(node) == 0], np.int64)
     edges = np.concatenate([pairs, np.stack([isolated, isolated], axis=1)])
-    return from_edges(
+    made = from_edges(
         edges,
         directed=graph.is_directed() if directed is None else directed,
         name=name or graph.name or "networkx",
     )
+    made.n_input_edges = len(pairs)
+    return made

@@ -81,7 +81,9 @@ class BothWays:
 
 
 def edge_arrays(edges: Any) -> Block:
-    """Heads and tails of an (m, 2) array, a pair of arrays, or a sequence of pairs.
+    """Heads and tails of an (m, 2) array, a pair of arrays or lists, or a sequence of pairs.
+
+    Two tuples in a tuple are two pairs.
 
     Raises
     ------
@@ -90,8 +92,13 @@ def edge_arrays(edges: Any) -> Block:
     TypeError
         When the ids are not integers.
     """
-    if isinstance(edges, tuple) and len(edges) == 2 and all(np.ndim(e) == 1 for e in edges):
+    if isinstance(edges, tuple) and len(edges) == 2 and not isinstance(edges[0], tuple):
         heads, tails = (_integers(np.asarray(e)) for e in edges)
+        if heads.ndim != 1 or tails.ndim != 1:
+            raise ValueError(
+                f"heads of shape {heads.shape} and tails of shape {tails.shape} cannot be read: "
+                "both must have one dimension"
+            )
         if heads.shape != tails.shape:
             raise ValueError(
                 f"heads have {heads.size} entries and tails {tails.size}: an edge has one of each"

@@ -14,7 +14,7 @@ import numpy as np
 
 from daskbfs import machine
 from daskbfs.construction import construct, construction_bytes
-from daskbfs.edges import Block
+from daskbfs.edges import BLOCK_EDGES, Block
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.generate import (
@@ -25,10 +25,10 @@ from daskbfs.kernels.generate import (
     uniform_edges,
 )
 from daskbfs.progress import Progress, silent
+from daskbfs.types import as_integer
 
 MAX_SCALE = 31
 GRAPH500 = (0.57, 0.19, 0.19, 0.05)
-_BLOCK_EDGES = 2**22
 _MIN_BLOCK_EDGES = 2**16
 
 
@@ -52,7 +52,7 @@ class RandomEdges(abc.ABC):
         """Fill uint32 arrays with the edges from number ``first`` on."""
 
     def blocks(self) -> Iterator[Block]:
-        size = max(_MIN_BLOCK_EDGES, min(_BLOCK_EDGES, self.n_edges // 16))
+        size = max(_MIN_BLOCK_EDGES, min(BLOCK_EDGES, self.n_edges // 16))
         heads, tails = np.empty(size, np.uint32), np.empty(size, np.uint32)
         for first in range(0, self.n_edges, size):
             n = min(size, self.n_edges - first)
@@ -148,6 +148,8 @@ def _generate(
 
 def check_size(scale: int, edgefactor: int, seed: int) -> None:
     """Refuse graphs that cannot be numbered or cannot fit."""
+    for name, value in (("scale", scale), ("edgefactor", edgefactor), ("seed", seed)):
+        as_integer(value, name)
     if not 1 <= scale <= MAX_SCALE:
         raise ValueError(
             f"scale {scale} is out of range: 1 to {MAX_SCALE}, "

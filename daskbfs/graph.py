@@ -15,6 +15,7 @@ import numpy as np
 from daskbfs.arrays import Recycler
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.build import describe_rows
+from daskbfs.types import as_integer
 from daskbfs.vertices import Ids
 
 
@@ -98,6 +99,14 @@ class Graph:
     derived: dict[str, Any] = field(default_factory=dict)
     """What others made of the graph and want to find again."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__ if name != "derived"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.derived = {}
+
     def __post_init__(self) -> None:
         self.hub_vertex = self.original_index[self.into.hub]
 
@@ -143,6 +152,15 @@ class Graph:
     def parent_dtype(self) -> type[np.signedinteger]:
         """The smaller of int32 and int64 that holds every vertex id."""
         return np.int32 if self.ids.largest < 2**31 else np.int64
+
+    def vertex(self, vertex: Any, role: str = "vertex") -> int:
+        """A vertex id that the graph knows; an error that names its role otherwise."""
+        vertex = as_integer(vertex, role, "vertex ids are integers")
+        try:
+            self.ids.index(vertex)
+        except ValueError as error:
+            raise ValueError(str(error).replace("vertex", role, 1)) from None
+        return vertex
 
     def row_of(self, vertex: int) -> int | None:
         """Row of a vertex, None for an isolated one; ValueError for an unknown one."""

@@ -140,9 +140,11 @@ def number(graph: Graph, layout: Layout) -> Numbering:
         n_global = int(layout.first[-1])
         vertex = np.full(n_global, NONE, np.uint32)
         vertex[layout.global_id[:-1]] = graph.original_index[: graph.n_rows]
-        degree = np.zeros(n_global)
+        degree, present = np.zeros(n_global), np.zeros(n_global)
         degree[layout.global_id[:-1]] = np.diff(graph.out.indptr)
-        mean_degree = (degree.reshape(-1, WORD_BITS).sum(axis=1) / WORD_BITS).astype(np.float32)
+        present[layout.global_id[:-1]] = 1
+        arcs, rows = (column.reshape(-1, WORD_BITS).sum(axis=1) for column in (degree, present))
+        mean_degree = (arcs / np.maximum(rows, 1)).astype(np.float32)
     return Numbering(layout.n_partitions, graph.n_rows, graph.n_arcs, vertex, mean_degree)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.compiling import threads as kernel_threads
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.kernels.tree import UNKNOWN, levels_from_parents
 from daskbfs.telemetry import LevelTable
@@ -29,6 +30,12 @@ class Tree:
     """Global id of each row of the graph; None when a row is its own."""
     fetch: Callable[[], np.ndarray | None]
     """Brings the parents by global id; None when the source is isolated."""
+    placed: Any = None
+    """The distributed graph, where there is one."""
+    bring: Callable[[], Any] | None = None
+    """Like ``fetch``, to be awaited."""
+    parts: Sequence[Any] = ()
+    """Futures of the parts, by worker."""
 
 
 class BFSResult:
@@ -60,6 +67,7 @@ class BFSResult:
         levels: LevelTable,
         seconds: float,
         last_level: int | None = None,
+        threads: int | None = None,
     ) -> None:
         self.graph = tree.graph
         self.source = source
@@ -70,6 +78,7 @@ class BFSResult:
         self.fetch_seconds = 0.0
         """Time that the assembly of ``parent`` took; 0 before it is asked for."""
         self._tree = tree
+        self._threads = threads
 
     @cached_property
     def parent(self) -> np.ndarray:
@@ -79,13 +88,23 @@ class BFSResult:
         out = graph.arrays.take(graph.n_vertices, graph.parent_dtype)
         if found is None:  # the source is isolated
             out[:] = -1
-        elif graph.ids.values is None:
-            by_vertex(found.view(np.int32), self._tree.place, out, n_threads())
         else:
-            ids_by_vertex(found, self._tree.place, graph.ids.values, out, n_threads())
+            with kernel_threads(self._threads):
+                self._assemble(found, out)
         out[graph.ids.index(self.source)] = self.source
         self.fetch_seconds += time.perf_counter() - start
         return out
+
+    def _assemble(self, found: np.ndarray, out: np.ndarray) -> None:
+        """Parents by vertex from parents by global id."""
+        ids, place = self.graph.ids.values, self._tree.place
+        if ids is not None:
+            ids_by_vertex(found, place, ids, out, n_threads())
+        elif out.dtype == np.int32:
+            by_vertex(found.view(np.int32), place, out, n_threads())  # NONE becomes -1
+        else:
+            by_vertex(found, place, out, n_threads())
+            out[out == int(NONE)] = -1
 
     @cached_property
     def _found(self) -> np.ndarray | None:
@@ -105,10 +124,30 @@ class BFSResult:
             parent = np.full(found.size, NONE, np.uint32)
             parent[reached] = place[found[reached]]
             level = np.full(found.size, UNKNOWN, np.int32)
-            levels_from_parents(parent, level, n_threads())
-            by_vertex(level, place, out, n_threads())
+            with kernel_threads(self._threads):
+                levels_from_parents(parent, level, n_threads())
+                by_vertex(level, place, out, n_threads())
         out[graph.ids.index(self.source)] = 0
         return out
+
+    def fetch(self) -> Any:
+        """Bring ``parent`` to this process; returns the result itself.
+
+        With an asynchronous client, ``await result.fetch()`` before ``parent`` or ``level``.
+        """
+        placed = self._tree.placed
+        if placed is None:
+            _ = self.parent
+            return self
+        return placed.client.sync(self._fetch)
+
+    async def _fetch(self) -> BFSResult:
+        start = time.perf_counter()
+        if "_found" not in self.__dict__ and self._tree.bring is not None:
+            self.__dict__["_found"] = await self._tree.bring()
+            self.fetch_seconds += time.perf_counter() - start
+        _ = self.parent
+        return self
 
     @property
     def vertices(self) -> np.ndarray:

@@ -3,50 +3,59 @@
 from __future__ import annotations
 
 import functools
-import operator
 import time
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from distributed import Client
 
 from daskbfs import config
-from daskbfs.construction import construct
+from daskbfs.cluster import embedded_client
 from daskbfs.direction import policy
-from daskbfs.drivers import direct
-from daskbfs.edges import ArrayEdges
+from daskbfs.distribution import DistributedGraph, spread
+from daskbfs.drivers import direct, resident, waves
+from daskbfs.drivers.common import fetch_parts, gather_parts, warm_workers
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import check_threads
 from daskbfs.programs.bfs import BFS
 from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Share
 from daskbfs.telemetry import LevelTable
-from daskbfs.types import Direction
+from daskbfs.types import as_integer
+from daskbfs.warming import warm
 
-DRIVERS = ("auto", "direct")
+DRIVERS = ("auto", "direct", "resident", "waves")
 
 
 def bfs(
-    graph: Graph,
+    graph: Graph | DistributedGraph,
     source: int,
+    client: Client | None = None,
     *,
-    driver: str = "auto",
+    driver: str | None = None,
     direction: str | None = None,
     depth_limit: int | None = None,
     targets: Iterable[int] | None = None,
     threads: int | None = None,
-) -> BFSResult:
+) -> Any:
     """Search a graph breadth first.
 
     Parameters
     ----------
     graph
-        What to search.
+        What to search: a graph, which is distributed with defaults, or what :func:`distribute`
+        made of it.
     source
         The vertex to start from, by the user's own id.
+    client
+        A Dask client, for a graph that is not distributed yet; None starts a cluster with one
+        worker inside this process.
     driver
-        What runs the levels: ``"direct"``, a loop in this process. ``"auto"`` chooses.
+        What runs the levels: ``"resident"``, one task on the worker that holds everything;
+        ``"waves"``, a task on each worker and a gather for each level; ``"direct"``, a loop in
+        this process, without Dask; ``"auto"``, resident or waves. None takes the configured one
+        (``daskbfs.driver``).
     direction
         ``"beamer"``, ``"coordinator"``, ``"top_down"`` or ``"bottom_up"``; None takes the
         configured one (``daskbfs.direction.default``).
@@ -55,12 +64,14 @@ def bfs(
     targets
         Stop after the level in which the last of these vertices was reached.
     threads
-        Threads that kernels may use; None means all.
+        Threads that kernels may use on each worker; None divides a machine's cores among its
+        workers.
 
     Returns
     -------
     BFSResult
-        Parents and levels in the user's own ids, and what was measured.
+        Parents and levels in the user's own ids, and what was measured. With an asynchronous
+        client, ``await bfs(...)``.
 
     Examples
     --------
@@ -69,36 +80,113 @@ def bfs(
     >>> int(daskbfs.bfs(graph, source=10).parent[30])
     20
     """
+    whole = graph.graph if isinstance(graph, DistributedGraph) else graph
+    if not isinstance(whole, Graph):
+        raise TypeError(
+            f"a {type(graph).__name__} is no graph: make one with from_edges, read_graph, "
+            "from_scipy or from_networkx"
+        )
+    driver = config.get("driver") if driver is None else driver
     if driver not in DRIVERS:
         raise ValueError(f"driver {driver!r} is unknown: choose one of {', '.join(DRIVERS)}")
-    source = _vertex(graph, source, "source")
-    program = _program(graph, source, graph.order, direction, depth_limit, targets)
+    source = whole.vertex(source, "source")
     check_threads(threads)
-    _warm()
+    choose = functools.partial(
+        _program, whole, source, direction=direction, depth_limit=depth_limit, targets=targets
+    )
+    if driver == "direct":
+        return _search_here(whole, source, choose(whole.order), threads)
+    if client is None:
+        client = graph.client if isinstance(graph, DistributedGraph) else embedded_client()
+    return client.sync(_search_there, graph, client, source, choose, driver, threads)
+
+
+def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | None) -> BFSResult:
+    """Search in this process."""
+    warm(str(graph.out.indptr.dtype))
     start = time.perf_counter()
-    if program is None:  # an isolated source
-        tree = Tree(graph, graph.order, None, lambda: None)
-        return BFSResult(tree, source, LevelTable([]), time.perf_counter() - start)
+    if program is None:
+        return _isolated(graph, source)
     outcome = direct.search(graph, program, Share(threads))
     seconds = time.perf_counter() - start
     levels = LevelTable(outcome.records)
     tree = Tree(graph, graph.order, None, lambda: outcome.parts[0].parent)
+    return BFSResult(tree, source, levels, seconds, _last_level(program, levels), threads)
+
+
+async def _search_there(
+    graph: Graph | DistributedGraph,
+    client: Client,
+    source: int,
+    choose: Callable[[np.ndarray], BFS | None],
+    driver: str,
+    threads: int | None,
+) -> BFSResult:
+    """Search on a cluster."""
+    placed = graph if isinstance(graph, DistributedGraph) else await _placed(graph, client)
+    program = choose(placed.place)
+    if program is None:
+        return _isolated(placed.graph, source)
+    n_workers = len(placed.placement.workers)
+    if driver == "auto":
+        driver = "resident" if n_workers == 1 else "waves"
+    if driver == "resident" and n_workers > 1:
+        raise ValueError(
+            f"driver 'resident' needs all partitions on one worker, but they are on {n_workers}: "
+            "take 'waves' or 'auto'"
+        )
+    await warm_workers(placed)
+    start = time.perf_counter()
+    run = resident.search if driver == "resident" else waves.search
+    found = await run(placed, program, threads)
+    seconds = time.perf_counter() - start
+    levels = LevelTable(await found.records)
+    tree = Tree(
+        placed.graph,
+        placed.place,
+        placed.layout.global_id if placed.n_partitions > 1 else None,
+        functools.partial(fetch_parts, client, found.parts),
+        placed,
+        functools.partial(gather_parts, client, found.parts),
+        found.parts,
+    )
     return BFSResult(tree, source, levels, seconds, _last_level(program, levels))
+
+
+async def _placed(graph: Graph, client: Client) -> DistributedGraph:
+    """The graph on a client's cluster, distributed with defaults, once."""
+    key = f"distributed-{client.id}"
+    if key not in graph.derived:
+        graph.derived[key] = await spread(graph, client)
+    placed: DistributedGraph = graph.derived[key]
+    return placed
+
+
+def _isolated(graph: Graph, source: int) -> BFSResult:
+    """The result of a search that has nowhere to go."""
+    return BFSResult(Tree(graph, graph.order, None, lambda: None), source, LevelTable([]), 0.0)
 
 
 def _program(
     graph: Graph,
     source: int,
     place: np.ndarray,
-    direction: str | None,
-    depth_limit: int | None,
-    targets: Iterable[int] | None,
+    *,
+    direction: str | None = None,
+    depth_limit: int | None = None,
+    targets: Iterable[int] | None = None,
 ) -> BFS | None:
     """The search as a program; None when the source is isolated."""
-    if depth_limit is not None and depth_limit < 0:
-        raise ValueError(f"depth_limit {depth_limit} is negative: it counts edges from the source")
+    if depth_limit is not None:
+        depth_limit = as_integer(depth_limit, "depth_limit")
+        if depth_limit < 0:
+            raise ValueError(f"depth_limit {depth_limit} is negative: it counts edges")
     choose = policy(direction)
-    rows = [graph.row_of(_vertex(graph, v, "target")) for v in targets or ()]
+    if targets is None:
+        targets = ()
+    elif not isinstance(targets, Iterable):
+        raise TypeError(f"targets {targets!r} is no list: give vertices, for example [{targets!r}]")
+    rows = [graph.row_of(graph.vertex(v, "target")) for v in targets]
     goals: tuple[int, ...] | None = None
     # an isolated target is reached only where it is the source, so the search must be a full one
     if rows and None not in rows:
@@ -120,33 +208,3 @@ def _last_level(program: BFS, levels: LevelTable) -> int | None:
     """The level at which a search was told to stop; None for a full search."""
     told = program.depth_limit is not None or program.targets is not None
     return levels.n_levels if told else None
-
-
-def _vertex(graph: Graph, vertex: Any, role: str) -> int:
-    """A vertex id that the graph knows."""
-    try:
-        vertex = operator.index(vertex)
-    except TypeError:
-        raise TypeError(
-            f"{role} {vertex!r} is a {type(vertex).__name__}: vertex ids are integers"
-        ) from None
-    try:
-        graph.ids.index(vertex)
-    except ValueError as error:
-        raise ValueError(str(error).replace("vertex", role, 1)) from None
-    return vertex
-
-
-@functools.cache
-def _warm() -> None:
-    """Load or compile the search kernels outside of anybody's clock, once per process."""
-    path = np.arange(4)
-    graph = construct(ArrayEdges(path[:-1], path[1:]))
-    program = _program(graph, 0, graph.order, None, None, None)
-    assert program is not None
-    direct.search(graph, replace(program, policy=_turn), Share())
-
-
-def _turn(now: Direction, summary: object) -> Direction:
-    """A policy that visits every kernel."""
-    return Direction.BOTTOM_UP if now is Direction.TOP_DOWN else Direction.TOP_DOWN

@@ -9,6 +9,8 @@ from typing import Any
 
 from daskbfs.types import Device, Direction
 
+_MOST_ROWS = 40  # of a printed table
+
 
 @dataclass(frozen=True, slots=True)
 class LevelRecord:
@@ -84,6 +86,9 @@ class LevelTable(Sequence[LevelRecord]):
             return "(no levels)"
         header = ("level", "direction", "device", "partition", "frontier", "edges examined", "ms")
         rows = [header, *map(_cells, self)]
+        if len(rows) > _MOST_ROWS:
+            left_out = ("...", *[""] * (len(header) - 1))
+            rows = [*rows[: _MOST_ROWS // 2], left_out, *rows[-_MOST_ROWS // 2 :]]
         widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
         text = {1, 2}  # columns that hold words
         lines = [

@@ -29,6 +29,7 @@ class ValidationError(ValueError):
 
 
 _RULES = {
+    tree.ENDS_ELSEWHERE: (1, "its parent {parent} was not reached"),
     tree.LEVEL_OF_PARENT: (
         2,
         "its level {level} is not one more than its parent's, {parent_level}",
@@ -68,6 +69,7 @@ def validate(
     daskbfs.validation.ValidationError: check 5 fails at vertex 2: no edge from its parent 0
     """
     parent = _aligned(graph, parent, "parent")
+    source = graph.vertex(source, "source")
     source_index = graph.ids.index(source)
     source_row = graph.row_of(source)
     vertices = graph.vertices
@@ -82,6 +84,12 @@ def validate(
             where = int(np.flatnonzero(disagree)[0])
             raise ValidationError(
                 2, vertices[where], f"its parent is {parent[where]} but its level {level[where]}"
+            )
+        too_far = (level < -1) | (level >= max(1, graph.n_vertices))
+        if too_far.any():
+            where = int(np.flatnonzero(too_far)[0])
+            raise ValidationError(
+                2, vertices[where], f"no vertex of this graph can have the level {level[where]}"
             )
         if level[source_index] != 0:
             raise ValidationError(2, source, f"the source's level is {level[source_index]}, not 0")
@@ -106,7 +114,10 @@ def validate(
 
 
 def _aligned(graph: Graph, values: Any, what: str) -> np.ndarray:
+    """An array of integers, one for each vertex."""
     values = np.asarray(values)
+    if values.size and values.dtype.kind not in "iu":
+        raise TypeError(f"{what} has dtype {values.dtype}: it must hold integers")
     if values.shape != (graph.n_vertices,):
         raise ValueError(
             f"{what} has shape {values.shape}: it must have one entry for each of the "
@@ -144,10 +155,10 @@ def _parent_rows(graph: Graph, source_row: int, parent: np.ndarray) -> np.ndarra
         raise ValidationError(5, vertex, f"its parent {by_row[where]} has no edge to it")
     parent_row = np.full(graph.n_rows, NONE, np.uint32)
     parent_row[reached] = rows
-    roots = np.flatnonzero(parent_row == np.arange(graph.n_rows))
-    roots = roots[roots != source_row]
-    if roots.size:
-        vertex = graph.vertices[graph.original_index[roots[0]]]
+    own = np.flatnonzero(parent_row == np.arange(graph.n_rows))
+    own = own[own != source_row]
+    if own.size:
+        vertex = graph.vertices[graph.original_index[own[0]]]
         raise ValidationError(1, vertex, "it is its own parent, but not the source")
     return parent_row
 

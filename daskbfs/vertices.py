@@ -16,6 +16,7 @@ from daskbfs.edges import EdgeStream
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.ids import find_indices, id_table
 from daskbfs.progress import Progress
+from daskbfs.types import MAX_VERTICES
 
 _ALWAYS_DENSE = 2**20
 _VERTICES_PER_EDGE = 4
@@ -31,6 +32,9 @@ class Ids(Protocol):
     @property
     def n_vertices(self) -> int:
         """How many vertices there are."""
+
+    first_id: int
+    """What a stream's vertex 0 is called."""
 
     @property
     def largest(self) -> int:
@@ -59,7 +63,7 @@ class DenseIds:
     @staticmethod
     def limit(n_edges: int) -> int:
         """The largest number of vertices for which ids count as dense."""
-        return max(_ALWAYS_DENSE, _VERTICES_PER_EDGE * n_edges)
+        return min(MAX_VERTICES, max(_ALWAYS_DENSE, _VERTICES_PER_EDGE * n_edges))
 
     @property
     def largest(self) -> int:
@@ -87,6 +91,7 @@ class SparseIds:
     """Vertices with ids of the user's own making."""
 
     sequential = False
+    first_id = 0
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = np.ascontiguousarray(values, np.int64)
@@ -105,7 +110,8 @@ class SparseIds:
     def indices(self, ends: np.ndarray) -> np.ndarray:
         found = np.empty(ends.size, np.uint32)
         wanted = np.ascontiguousarray(ends, np.int64)
-        find_indices(self.values, self._shift, self._table, wanted, found, n_threads())
+        if find_indices(self.values, self._shift, self._table, wanted, found, n_threads()):
+            raise ValueError("an edge has a vertex id that was not there when ids were collected")
         return found
 
     def index(self, vertex: int) -> int:
@@ -118,8 +124,11 @@ class SparseIds:
         return place
 
 
-def collect_ids(stream: EdgeStream, progress: Progress) -> np.ndarray:
-    """All ids that occur in a stream, sorted; holds at most about twice as many meanwhile."""
+def collect_ids(stream: EdgeStream, progress: Progress) -> tuple[np.ndarray, int]:
+    """All ids that occur in a stream, sorted, and the number of edges.
+
+    Holds at most about twice as many ids meanwhile.
+    """
     known = np.empty(0, np.int64)
     pending: list[np.ndarray] = []
     n_pending = n_read = 0
@@ -138,4 +147,4 @@ def collect_ids(stream: EdgeStream, progress: Progress) -> np.ndarray:
             known, pending, n_pending = np.unique(np.concatenate([known, *pending])), [], 0
         n_read += heads.size
         progress("collecting vertex ids", n_read, stream.n_edges)
-    return np.unique(np.concatenate([known, *pending]))
+    return np.unique(np.concatenate([known, *pending])), n_read

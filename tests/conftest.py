@@ -3,12 +3,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import dask
 import hypothesis
 import numpy as np
 import pytest
 
 import daskbfs
+import daskbfs.config
 from tests import naive
+
+# without Dask, unless a test asks for a driver: distributed's test tools keep this configuration
+dask.config.set({"daskbfs.driver": "direct"})
 
 hypothesis.settings.register_profile("daskbfs", deadline=None, max_examples=60, derandomize=True)
 hypothesis.settings.load_profile("daskbfs")

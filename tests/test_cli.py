@@ -116,7 +116,9 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         (["run", "kron:8", "--directed"], "is undirected"),
         (["run", "kron:8", "--threads", "9999"], "kernels can use 1 to"),
         (["run", "kron:8", "--source", "1", "--sources", "2"], "exclude each other"),
-        (["run", "kron:8", "--json", "/no/such/folder/x.json"], "No such file or directory"),
+        (["run", "kron:8", "--format", "gap"], "'kron:8' is generated: only files have a format"),
+        (["run", "kron:8", "--format", "word"], "is not one of 'edge-list'"),
+        (["run", "kron:8", "--json", "/no/such/folder/x.json"], "/no/such/folder does not exist"),
         (["convert", "kron:8", "x.mtx"], "the suffix tells no format"),
     ],
 )
@@ -142,6 +144,48 @@ def test_convert_writes_what_run_reads(tmp_path):
     for key in ("reached", "n_levels"):
         assert ours["trials"][0][key] == theirs["trials"][0][key]
     assert ours["graph"]["n_edges"] == theirs["graph"]["n_edges"]
+
+
+def test_formats_can_be_told(tmp_path):
+    (tmp_path / "a").write_text("0 1\n1 2\n")
+    done = invoke("run", tmp_path / "a")
+    assert "give the format" in done.output
+    done = invoke("run", tmp_path / "a", "--format", "edge-list", "--source", 0, "--json", "-")
+    assert json.loads(done.stdout)["trials"][0]["reached"] == 3
+    words = ["convert", tmp_path / "a", tmp_path / "b", "--format", "edge-list"]
+    assert invoke(*words, "--to-format", "gap").exit_code == 0
+    done = invoke("run", tmp_path / "b", "--format", "gap", "--source", 0, "--json", "-")
+    assert json.loads(done.stdout)["trials"][0]["reached"] == 3
+
+
+def test_the_command_line_knows_every_format():
+    from daskbfs.io import READERS, WRITERS
+
+    options = {
+        o.name: o.type for command in ("run", "convert") for o in main.commands[command].params
+    }
+    assert set(options["format"].choices) == set(READERS)
+    assert set(options["to_format"].choices) == set(WRITERS)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("x.mtx", "the suffix tells no format"),
+        ("x.sg.gz", "GAP files are memory-mapped"),
+        ("no/x.sg", "does not exist"),
+    ],
+)
+def test_convert_refuses_a_bad_target_before_it_builds_the_graph(
+    tmp_path, monkeypatch, target, message
+):
+    def built(*args, **kwargs):
+        raise AssertionError("the graph was built")
+
+    monkeypatch.setattr("daskbfs.io.spec.open_graph", built)
+    done = invoke("convert", "kron:8", tmp_path / target)
+    assert done.exit_code == 1
+    assert message in done.output
 
 
 def test_doctor_tells_what_is_here(tmp_path):

@@ -92,6 +92,22 @@ print("alive", _TEAM._shared)
     assert done.stdout == "alive False\n", done.stderr
 
 
+def test_a_forked_process_gets_an_error_instead_of_a_hang():
+    code = """
+import multiprocessing, daskbfs
+graph = daskbfs.from_edges([(0, 1), (1, 2)])
+daskbfs.bfs(graph, 0)
+def search(source):
+    try:
+        return daskbfs.bfs(graph, source).reached
+    except RuntimeError as error:
+        return str(error)
+print(multiprocessing.get_context("fork").Pool(1).map(search, [0])[0])
+"""
+    done = python(code, NUMBA_THREADING_LAYER="omp")
+    assert "start processes with the method 'spawn'" in done.stdout, done.stderr
+
+
 def test_threads_are_limited_inside_and_restored_outside():
     before = compiling.n_threads()
     with compiling.threads(1):

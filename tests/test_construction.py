@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -150,15 +153,59 @@ def test_both_ways_makes_arcs_of_edges():
     check_rows(graph, [(0, 1), (1, 0), (1, 2), (2, 1)])
 
 
-def test_a_stream_that_changes_between_passes_is_noticed():
-    class Growing(Blocks):
+@pytest.mark.parametrize(
+    "second",
+    [
+        [(0, 1), (1, 2), (0, 1)],
+        [(0, 1)] * 100_000,
+        [(0, 1)],
+        [(0, 1), (0, 1)],
+        [(0, 1), (0, 2)],
+        [(0, 1), (1, 9)],
+        [(0, 1), (2, 10**9)],
+    ],
+)
+@pytest.mark.parametrize("first", [[(0, 1), (1, 2)], [(0, 1), (10**15, 2)]])
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_stream_that_changes_between_passes_is_noticed(first, second, directed):
+    class Changing(Blocks):
         def blocks(self):
+            if self.passes >= (3 if first[1][0] > 10**9 else 1):
+                self.edges = np.array(second, np.int64)
             yield from super().blocks()
-            if self.passes > 1:
-                yield np.array([0]), np.array([1])
 
-    with pytest.raises(ValueError, match="gave 1 edges when it was first read and 2 the second"):
-        construct(Growing([(0, 1)], 10), name="x")
+    message = "gave other edges when it was read the second time|was not there when ids were"
+    with pytest.raises(ValueError, match=message):
+        construct(Changing(first, 10**6), directed=directed, name="x")
+
+
+def test_an_estimate_does_not_decide_whether_ids_are_dense():
+    edges = np.random.default_rng(1).integers(0, 2**21, size=(600_000, 2))
+    stream = Blocks(edges, 10_000)
+    stream.n_edges = 1000  # as if a file were well compressed
+    graph = construct(stream)
+    assert graph.ids.values is None
+    assert graph.n_input_edges == 600_000
+
+
+def test_degrees_of_words_count_only_rows_that_are_there():
+    clique = daskbfs.from_edges([(i, j) for i in range(20) for j in range(i)])
+    assert clique.out.mean_degree.tolist() == [19]
+
+
+def test_a_graph_can_be_pickled_and_copied_before_and_after_a_search(kron12):
+    source = int(kron12.random_sources(1)[0])
+    expected = daskbfs.bfs(kron12, source).level
+    for other in (pickle.loads(pickle.dumps(kron12)), copy.deepcopy(kron12)):
+        assert np.array_equal(daskbfs.bfs(other, source).level, expected)
+        assert repr(other) == repr(kron12)
+
+
+def test_two_tuples_in_a_tuple_are_two_edges_and_two_lists_are_heads_and_tails():
+    check_rows(daskbfs.from_edges(((0, 1), (2, 3))), [(0, 1), (2, 3)])
+    check_rows(daskbfs.from_edges(([0, 1], [2, 3])), [(0, 2), (1, 3)])
+    with pytest.raises(ValueError, match="both must have one dimension"):
+        daskbfs.from_edges((np.zeros((2, 2), int), np.zeros(2, int)))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint32, np.int64, np.uint64])

@@ -21,6 +21,8 @@ def test_scipy_matrices_of_every_kind(kind, container, directed):
 
 
 def test_bad_matrices_are_refused():
+    with pytest.raises(TypeError, match=r"a ndarray is no scipy.sparse matrix"):
+        daskbfs.from_scipy(np.ones((2, 2)))
     with pytest.raises(ValueError, match=r"shape \(2, 3\) is no graph: it must be square"):
         daskbfs.from_scipy(scipy.sparse.coo_array(np.ones((2, 3))))
     with pytest.raises(ValueError, match="the weight of edge 0 is nan"):
@@ -53,6 +55,9 @@ def test_networkx_nodes_must_be_integers():
         daskbfs.from_networkx(networkx.Graph([("a", "b")]))
     with pytest.raises(TypeError, match="node True is not an integer"):
         daskbfs.from_networkx(networkx.Graph([(True, 5)]))
+    with pytest.raises(ValueError, match=r"is out of range: vertex ids are 0 to 2\*\*63 - 1"):
+        daskbfs.from_networkx(networkx.Graph([(2**63, 1)]))
+    assert daskbfs.from_networkx(networkx.empty_graph(3)).n_input_edges == 0
     broken = networkx.Graph()
     broken.add_edge(0, 1, weight=float("nan"))
     with pytest.raises(ValueError, match="weight of edge 0 is nan"):

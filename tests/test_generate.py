@@ -106,6 +106,13 @@ def test_bad_sizes_are_refused(options, message):
         daskbfs.kronecker(**options)
 
 
+def test_sizes_must_be_integers():
+    with pytest.raises(TypeError, match=r"scale 10.0 is a float: it must be an integer"):
+        daskbfs.kronecker(10.0)
+    with pytest.raises(TypeError, match=r"edgefactor 2.5 is a float"):
+        daskbfs.uniform(10, edgefactor=2.5)
+
+
 def test_a_scale_that_cannot_fit_is_refused_with_numbers():
     with pytest.raises(MemoryError, match=r"scale 31 .* needs about 3\d\d\.\d GiB and .* are free"):
         daskbfs.kronecker(31)

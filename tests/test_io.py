@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
-from daskbfs.io import text
+from daskbfs.io import metis, text
+from daskbfs.io.gap import exported_arcs
 from daskbfs.io.spec import open_graph
+from daskbfs.progress import silent
 from tests.test_construction import check_rows
 
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]
@@ -18,7 +21,7 @@ TRIANGLE = [(0, 1), (1, 2), (2, 0)]
 def written(folder, name, content):
     path = folder / name
     content = content.encode() if isinstance(content, str) else content
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    path.write_bytes(gzip.compress(content) if name.lower().endswith(".gz") else content)
     return path
 
 
@@ -34,6 +37,11 @@ def written(folder, name, content):
         ("a.wel", "0 1 3\n1 2 4\n2 0 5\n"),
         ("a.txt.gz", "# x\n0 1\n1 2\n2 0\n"),
         ("a.el.gz", "0 1\n1 2\n2 0\n"),
+        ("a.TXT.GZ", "0 1\n1 2\n2 0\n"),
+        ("a.txt", "# c\r0 1\r1 2\r\r2 0\r"),
+        ("a.txt", "0 1\r\n1 2\r2 0\n"),
+        ("a.txt", "0 1 north\n1 2 Nancy\n2 0 nano 1\n"),
+        ("a.txt", "0 1 n\n1 2 -na\n2 0 na"),
     ],
 )
 def test_edge_lists(tmp_path, name, content):
@@ -60,6 +68,10 @@ ONE_BASED = [(1, 2), (2, 3), (3, 1)]
         ("a.graph", "4 3 1\n2 9 3 9\n1 9 3 9\n2 9 1 9\n\n"),
         ("a.graph", "4 3 011 2\n5 6 2 9 3 9\n5 6 1 9 3 9\n5 6 2 9 1 9\n5 6\n"),
         ("a.graph.gz", "4 3 10\n5 2 3\n5 1 3\n5 2 1\n5\n"),
+        ("a.gr", "c hello\rp sp 4 3\ra 1 2 7\ra 2 3 7\rc x\ra 3 1 7\r"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate pattern general\r4 4 3\r1 2\r2 3\r3 1\r"),
+        ("a.graph", "4 3\r2 3\r1 3\r2 1\r\r"),
+        ("a.graph", "% c\r\n4 3\r\n2 3\r\n% in between\r\n1 3\r\n2 1\r\n\r\n"),
     ],
 )
 def test_formats_that_count_from_one_keep_their_ids(tmp_path, name, content):
@@ -74,14 +86,14 @@ def test_formats_that_count_from_one_keep_their_ids(tmp_path, name, content):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("name", ["g.sg", "g.el"])
+@pytest.mark.parametrize("name", ["g.sg", "g.el", "g.txt.gz"])
 def test_what_is_written_reads_back(tmp_path, name, directed, seed):
     edges = np.random.default_rng(seed).integers(0, 500, size=(2000, 2))
     edges = np.append(edges, [[499, 0]], axis=0)
     graph = daskbfs.from_edges(edges, directed=directed)
     daskbfs.write_graph(graph, tmp_path / name)
     again = daskbfs.read_graph(
-        tmp_path / name, directed=True if name == "g.el" and directed else None
+        tmp_path / name, directed=True if name != "g.sg" and directed else None
     )
     assert again.directed == directed
     assert again.n_vertices == graph.n_vertices
@@ -102,6 +114,32 @@ def test_a_gap_file_has_the_bytes_that_gap_writes(tmp_path):
     assert np.frombuffer(raw, np.int32, 2, 49).tolist() == [2, 1]
     assert np.frombuffer(raw, np.int64, 4, 57).tolist() == [0, 0, 1, 2]
     assert np.frombuffer(raw, np.int32, 2, 89).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("name", ["g.el.gz", "g.txt.gz", "g.EL.GZ"])
+def test_text_is_gzipped_when_the_name_says_so(tmp_path, name):
+    daskbfs.write_graph(daskbfs.from_edges([(0, 2), (2, 1)]), tmp_path / name)
+    assert gzip.decompress((tmp_path / name).read_bytes()) == b"0 2\n1 2\n"
+
+
+def test_gap_files_are_not_gzipped(tmp_path):
+    graph = daskbfs.from_edges([(0, 1)])
+    daskbfs.write_graph(graph, tmp_path / "g.sg")
+    zipped = written(tmp_path, "g.sg.gz", (tmp_path / "g.sg").read_bytes())
+    with pytest.raises(ValueError, match=r"g.sg.gz: GAP files are .* decompress it first"):
+        daskbfs.read_graph(zipped)
+    with pytest.raises(ValueError, match=r"h.sg.gz: GAP files are .* leave '.gz' off"):
+        daskbfs.write_graph(graph, tmp_path / "h.sg.gz")
+    with pytest.raises(ValueError, match=r"h.gz: GAP files are memory-mapped"):
+        daskbfs.write_graph(graph, tmp_path / "h.gz", format="gap")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.sg", "g.sg.gz"]
+
+
+def test_vertices_beyond_int32_are_exported_whole():
+    graph = daskbfs.from_edges([(0, 1)])
+    graph.original_index[:2] += np.uint32(3 * 10**9)
+    ((_, tails),) = exported_arcs(graph, graph.out, silent)
+    assert tails.tolist() == [3 * 10**9 + 1, 3 * 10**9]
 
 
 def test_undirected_files_read_as_directed_have_arcs_both_ways(tmp_path):
@@ -130,7 +168,7 @@ def test_sparse_ids_survive_an_edge_list_but_not_a_gap_file(tmp_path):
 
 @given(
     edges=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=60),
-    ending=st.sampled_from(["\n", "\r\n"]),
+    ending=st.sampled_from(["\n", "\r\n", "\r"]),
     gap=st.sampled_from([" ", "\t", "   ", ",", " \t"]),
     piece=st.sampled_from([7, 40, 2**24]),
 )
@@ -146,6 +184,26 @@ def test_edge_lists_parse_the_same_in_pieces_of_any_size(
     assert parsed == edges
 
 
+@given(
+    rows=st.lists(st.lists(st.integers(1, 40), max_size=5), min_size=40, max_size=40),
+    ending=st.sampled_from(["\n", "\r\n", "\r"]),
+    piece=st.sampled_from([1, 7, 40, 2**24]),
+)
+def test_metis_rows_are_the_same_in_pieces_of_any_size(tmp_path_factory, rows, ending, piece):
+    path = tmp_path_factory.mktemp("pieces") / "a.graph"
+    edges = {(min(u, v), max(u, v)) for u, row in enumerate(rows, 1) for v in row if u != v}
+    both = [sorted(sum(e) - u for e in edges if u in e) for u in range(1, 41)]
+    lines = [f"40 {len(edges)}", "% c", *(" ".join(map(str, row)) for row in both)]
+    path.write_bytes("".join(line + ending for line in lines).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_READ_BYTES", piece)
+        stream, _ = metis.open_edges(path)
+        parsed = {
+            (int(v) + 1, int(u) + 1) for b in stream.blocks() for u, v in zip(*b, strict=True)
+        }
+    assert parsed == edges
+
+
 MTX = "%%MatrixMarket matrix coordinate pattern general\n"
 
 
@@ -158,6 +216,12 @@ MTX = "%%MatrixMarket matrix coordinate pattern general\n"
         ("a.txt", "0 1.5\n", r"line 1: '0 1.5' is not an edge"),
         ("a.txt", f"0 {2**63}\n", r"line 1: .* has a vertex id beyond 2\*\*63 - 1"),
         ("a.wel", "0 1 2\n1 2 nan\n", r"line 2: '1 2 nan' has the weight nan"),
+        ("a.wel", "0 1 -nan\n", r"line 1: '0 1 -nan' has the weight nan"),
+        ("a.wel", "0 1 +NaN 7\r\n", r"line 1: '0 1 \+NaN 7' has the weight nan"),
+        ("a.wel", "0 1 2\r1 2 NAN", r"line 2: '1 2 NAN' has the weight nan"),
+        ("a.gr", "p sp 3 1\na 1 2 nan\n", r"line 2: 'a 1 2 nan' has the weight nan"),
+        ("a.txt", "# c\r\n0 1\r\r\n1 x\r2 3\r", r"a.txt, line 4: '1 x' is not an edge"),
+        ("a.gr", "c\rp sp 3 1\rb 1 2 3\r", r"line 3: 'b 1 2 3' is not an arc"),
         ("a.txt", b"\x00\xff\x00\n", r"line 1: .* is not an edge"),
         ("a.gr", "a 1 2 3\n", r"a.gr, line 1: the first line .* must be 'p sp VERTICES ARCS'"),
         ("a.gr", "c only\n", "has no line 'p sp VERTICES ARCS'"),
@@ -180,7 +244,11 @@ MTX = "%%MatrixMarket matrix coordinate pattern general\n"
         ("a.graph", "2 1\n2\n3\n", "vertex 2 has the neighbour 3: vertices are 1 to 2"),
         ("a.graph", "3 1\n2\n", "has 1 lines for 3 vertices"),
         ("a.graph", "2 1\n2\n1\n1\n", "has more than 2 lines"),
-        ("a.graph", "3 2\n2\n1\n2\n", "each edge must stand in both"),
+        ("a.graph", "3 2\n2\n1\n2\n", "a.graph .* 1 arcs upwards and 2 downwards"),
+        ("a.graph", "3 1\n2\n1 3\n2\n", "a.graph lists 2 edges, but its header says 1"),
+        ("a.graph", "4 2\n2\n\n\n3\n", "a.graph .* each edge must be there both ways"),
+        ("a.graph", "2 1\n9\n1\n", "vertex 1 has the neighbour 9: vertices are 1 to 2"),
+        ("a.graph", "2 1\n2\n0\n", "vertex 2 has the neighbour 0: vertices are 1 to 2"),
         ("a.graph", "2 1\n2\n1 z\n", "a.graph, line 3: '1 z' is not a list of neighbours"),
         ("a.sg", b"\x00\x01", "is no GAP graph"),
         ("a.sg", b"\x07" + bytes(40), "is no GAP graph"),
@@ -197,19 +265,49 @@ def test_damaged_files_get_one_clear_error(tmp_path, name, content, message):
         daskbfs.read_graph(path)
 
 
-def test_an_asymmetric_undirected_gap_file_is_refused(tmp_path):
-    raw = (
-        b"\x00" + np.array([1, 2, 0, 1, 1], np.int64).tobytes() + np.array([1], np.int32).tobytes()
+def serialized(directed, *rows):
+    """Bytes of a GAP file of so many rows; without the inverse."""
+    tails = [v for row in rows for v in row]
+    numbers = [len(tails), len(rows), *np.cumsum([0, *map(len, rows)])]
+    return (
+        bytes([directed])
+        + np.array(numbers, np.int64).tobytes()
+        + np.array(tails, np.int32).tobytes()
     )
-    with pytest.raises(ValueError, match="1 arcs lead upwards and 0 downwards"):
-        daskbfs.read_graph(written(tmp_path, "a.sg", raw))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (([1], []), "a.sg .* 1 arcs upwards and 0 downwards are not the same edges"),
+        (([1], [], [], [2]), "a.sg .* each edge must be there both ways"),
+        (([1, 1], [0, 2], [0]), "a.sg .* each edge must be there both ways"),
+        (([2], [0]), "a.sg: vertex 0 has the neighbour 2: vertices are 0 to 1"),
+        (([1], [-1]), "a.sg: vertex 1 has the neighbour -1: vertices are 0 to 1"),
+    ],
+)
+def test_an_asymmetric_undirected_gap_file_is_refused(tmp_path, rows, message):
+    path = written(tmp_path, "a.sg", serialized(False, *rows))
+    for directed in (None, True):
+        with pytest.raises(ValueError, match=message):
+            daskbfs.read_graph(path, directed=directed)
+
+
+def test_symmetry_is_told_over_many_blocks(tmp_path, monkeypatch):
+    edges = np.random.default_rng(1).integers(0, 90, size=(500, 2))
+    daskbfs.write_graph(daskbfs.from_edges(edges), tmp_path / "g.sg")
+    monkeypatch.setattr("daskbfs.io.gap.BLOCK_EDGES", 70)
+    check_rows(daskbfs.read_graph(tmp_path / "g.sg"), edges)
+
+
+def test_duplicates_and_loops_of_an_undirected_gap_file_are_fine(tmp_path):
+    path = written(tmp_path, "a.sg", serialized(False, [0, 1, 1], [0, 0]))
+    graph = daskbfs.read_graph(path)
+    assert (graph.n_edges, graph.n_input_edges) == (1, 3)
 
 
 def test_a_gap_file_with_ids_out_of_range_is_refused(tmp_path):
-    raw = (
-        b"\x01" + np.array([1, 2, 0, 1, 1], np.int64).tobytes() + np.array([9], np.int32).tobytes()
-    )
-    raw += np.array([0, 0, 1], np.int64).tobytes() + np.array([0], np.int32).tobytes()
+    raw = serialized(True, [9], []) + serialized(True, [], [0])[17:]
     with pytest.raises(ValueError, match="vertex 9 is out of range"):
         daskbfs.read_graph(written(tmp_path, "a.sg", raw))
 
@@ -223,6 +321,27 @@ def test_a_truncated_gzip_file_is_refused(tmp_path, cut):
     path.write_bytes(b"not gzip at all")
     with pytest.raises(ValueError, match=r"a.txt.gz is damaged"):
         daskbfs.read_graph(path)
+
+
+@pytest.mark.parametrize("cut", [5, 30, 4000])
+@pytest.mark.parametrize(
+    ("name", "begin"), [("a.mtx.gz", MTX + "%"), ("a.gr.gz", "c "), ("a.graph.gz", "%")]
+)
+def test_a_gzip_file_cut_in_its_header_is_refused(tmp_path, name, begin, cut):
+    noise = np.random.default_rng(1).integers(0, 10**18, 2000)
+    path = written(tmp_path, name, begin + " ".join(map(str, noise)))
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(ValueError, match=f"{name} is damaged or cut short"):
+        daskbfs.read_graph(path)
+    path.write_bytes(b"not gzip at all")
+    with pytest.raises(ValueError, match=f"{name} is damaged"):
+        daskbfs.read_graph(path)
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "a.txt")
+    with pytest.raises(ValueError, match=r"a.txt is not a regular file"):
+        daskbfs.read_graph(tmp_path / "a.txt")
 
 
 def test_missing_files_and_folders(tmp_path):
@@ -252,6 +371,18 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         daskbfs.write_graph(daskbfs.from_edges([(0, 1)]), path, progress=interrupted)
     assert path.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.sg"]
+
+
+def test_a_file_can_only_be_written_where_one_can_stand(tmp_path):
+    graph = daskbfs.from_edges([(0, 1)])
+    with pytest.raises(FileNotFoundError, match=r"no/a.el: the folder .*no does not exist"):
+        daskbfs.write_graph(graph, tmp_path / "no" / "a.el")
+    (tmp_path / "d.el").mkdir()
+    os.mkfifo(tmp_path / "p.el")
+    for name in ("d.el", "p.el"):
+        with pytest.raises(ValueError, match=f"{name} is there and is not a regular file"):
+            daskbfs.write_graph(graph, tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.el", "p.el"]
 
 
 def test_an_empty_edge_list_is_an_empty_graph(tmp_path):
@@ -284,3 +415,7 @@ def test_graphs_by_a_word(tmp_path):
         open_graph("kron:x")
     with pytest.raises(ValueError, match="'kron:6' is undirected"):
         open_graph("kron:6", directed=True)
+    path = str(written(tmp_path, "edges", "1 2\n"))
+    assert open_graph(path, format="edge-list").n_edges == 1
+    with pytest.raises(ValueError, match="'kron:6' is generated: only files have a format"):
+        open_graph("kron:6", format="edge-list")

@@ -127,6 +127,13 @@ def test_targets_end_the_search_early():
     daskbfs.validate(graph, 50, result.parent, result.level, last_level=result.last_level)
 
 
+def test_targets_may_be_an_array():
+    graph = daskbfs.from_edges([(i, i + 1) for i in range(9)])
+    for targets in (np.array([0, 2]), np.array([2]), iter([2]), (2,)):
+        assert daskbfs.bfs(graph, 0, targets=targets).reached == 3
+    assert daskbfs.bfs(graph, 3, targets=np.array([3])).reached == 1
+
+
 def test_a_source_that_is_its_own_target_ends_at_once(kron12):
     source = int(kron12.random_sources(1)[0])
     result = daskbfs.bfs(kron12, source, targets=[source])
@@ -207,6 +214,12 @@ def test_records_tell_what_each_level_did(kron12):
     assert result.overhead_seconds == pytest.approx(result.seconds - result.kernel_seconds)
 
 
+def test_no_level_examines_more_arcs_than_there_are():
+    graph = daskbfs.from_edges([(0, 1), (1, 2), (2, 3), (3, 4)])
+    for record in daskbfs.bfs(graph, 0, direction="bottom_up").levels:
+        assert record.edges_examined <= graph.n_arcs
+
+
 def test_top_down_examines_every_arc_of_the_component():
     edges = SHAPES["clique"]
     result = daskbfs.bfs(daskbfs.from_edges(edges), 0, direction="top_down")
@@ -244,6 +257,12 @@ def test_bad_options_name_the_choices(kron12):
         daskbfs.bfs(kron12, 0, depth_limit=-1)
     with pytest.raises(ValueError, match="threads=99999: kernels can use 1 to"):
         daskbfs.bfs(kron12, 0, threads=99999)
+    with pytest.raises(TypeError, match=r"depth_limit 1.5 is a float: it must be an integer"):
+        daskbfs.bfs(kron12, 0, depth_limit=1.5)
+    with pytest.raises(TypeError, match="targets 3 is no list"):
+        daskbfs.bfs(kron12, 0, targets=3)
+    with pytest.raises(TypeError, match="a list is no graph: make one with from_edges"):
+        daskbfs.bfs([(0, 1)], 0)
     with pytest.raises(ValueError, match="target 99999 is not in the graph"):
         daskbfs.bfs(kron12, 0, targets=[99999])
 

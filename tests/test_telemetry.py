@@ -24,6 +24,14 @@ def test_a_table_prints_well():
     assert str(LevelTable([])) == "(no levels)"
 
 
+def test_a_long_table_shows_its_head_and_tail():
+    lines = str(LevelTable([record(i) for i in range(3000)])).splitlines()
+    assert len(lines) == 41
+    assert lines[1].split()[0] == "0"
+    assert lines[20].strip() == "..."
+    assert lines[-1].split()[0] == "2999"
+
+
 def test_kernel_seconds_take_the_slowest_partition_of_each_level():
     table = LevelTable([record(0, 0, 1.0), record(0, 1, 3.0), record(1, 0, 2.0)])
     assert table.kernel_seconds == 5.0

@@ -100,6 +100,23 @@ def test_directed_trees():
     assert failing(graph, [0, 0, -1, -1]).check == 4
 
 
+@pytest.mark.parametrize("level", [None, [0, 1, -1, 0]])
+def test_a_tree_that_hangs_from_elsewhere_is_found(level):
+    graph = daskbfs.from_edges([(0, 1), (2, 3)], directed=True)
+    error = failing(graph, [0, 0, -1, 2], level)
+    assert (error.check, error.vertex) == (1, 3)
+    graph = daskbfs.from_edges([(0, 1), (2, 3)])
+    assert failing(graph, [0, -1, -1, 2], last_level=0).check == 1
+
+
+@pytest.mark.parametrize("far", [-(2**32), 2**32, -2, 8])
+def test_levels_that_cannot_be_are_found(tree, far):
+    graph, parent, level = tree
+    level = level.astype(np.int64)
+    level[5 if far < 0 else 3] = far
+    assert failing(graph, parent, level).check == 2
+
+
 def test_a_limit_excuses_only_its_own_level(tree):
     graph, _, _ = tree
     cut = daskbfs.bfs(graph, 0, depth_limit=1)
@@ -123,6 +140,10 @@ def test_arrays_of_the_wrong_size_are_refused(tree):
     graph, parent, level = tree
     with pytest.raises(ValueError, match=r"parent has shape \(7,\): .* each of the 8 vertices"):
         validate(graph, 0, parent[:-1])
+    with pytest.raises(TypeError, match="level has dtype float64: it must hold integers"):
+        validate(graph, 0, parent, level + 0.5)
+    with pytest.raises(TypeError, match="source '0' is a str"):
+        validate(graph, "0", parent)
     with pytest.raises(ValueError, match="level has shape"):
         validate(graph, 0, parent, level[:-1])
 

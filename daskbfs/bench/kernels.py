@@ -31,7 +31,7 @@ from daskbfs.graph import Graph
 from daskbfs.search import bfs
 
 Times = dict[str, float]
-_REFERENCE_CHUNK = 512  # words of the reference's counters
+_REFERENCE_PIECE = 512  # words of the reference's counters
 
 
 @click.command()
@@ -121,7 +121,7 @@ def _load_reference(file: str) -> Callable[[Graph], Callable[[int], Any]]:
             np.empty(n, np.uint32),
             *(np.zeros(n_words, np.uint64) for _ in range(3)),
             *(np.empty(n, np.uint32) for _ in range(2)),
-            np.zeros(-(-n_words // _REFERENCE_CHUNK), np.int64),
+            np.zeros(-(-n_words // _REFERENCE_PIECE), np.int64),
         )
         return lambda source: module.bfs(indptr, indices, first, n, source, state, visited)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import IO, Any, cast
 
 from daskbfs.construction import construct
 from daskbfs.edges import BothWays
 from daskbfs.graph import Graph
 from daskbfs.io import dimacs, edge_list, gap, matrix_market, metis
+from daskbfs.io.target import require_target, whole_file
+from daskbfs.io.text import gzipped
 from daskbfs.progress import Progress, silent
 
 READERS = {
@@ -19,6 +24,7 @@ READERS = {
     "metis": metis.open_edges,
 }
 WRITERS = {"edge-list": edge_list.write, "gap": gap.write}
+_GZIP_LEVEL = 6
 _SUFFIXES = {
     ".txt": "edge-list",
     ".tsv": "edge-list",
@@ -72,6 +78,11 @@ def read_graph(
         raise IsADirectoryError(f"{path} is a folder: give a graph file")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: give the path of a graph file")
+    if not path.is_file():
+        raise ValueError(
+            f"{path} is not a regular file: a graph is read twice, which a pipe or a device does "
+            "not allow; save it to a file first"
+        )
     stream, says_directed = reader(path)
     if directed is None:
         directed = bool(says_directed)
@@ -89,6 +100,7 @@ def write_graph(
 ) -> None:
     """Write a graph to a file: GAP (``.sg``) or a whitespace edge list (``.el``, ``.txt``).
 
+    Edge lists are gzipped when the name ends in ``.gz``.
     The file appears whole or not at all. Duplicates and self-loops are gone, since the graph does
     not hold them; edge lists have no place for isolated vertices.
 
@@ -103,25 +115,48 @@ def write_graph(
     progress
         Told how far the work has come.
     """
+    graph_writer(path, format=format)(graph, progress)
+
+
+def graph_writer(
+    path: str | os.PathLike[str], *, format: str | None = None
+) -> Callable[[Graph, Progress], None]:
+    """What writes a graph to a file; mistakes in name and place show now, before there is one."""
     path = Path(path)
     writer = WRITERS[_format(path, format, WRITERS)]
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            writer(graph, file, progress)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    require_target(path)
+
+    def write(graph: Graph, progress: Progress) -> None:
+        with whole_file(path) as file:
+            if not gzipped(path):
+                writer(graph, file, progress)
+                return
+            # Without name and time, equal graphs make equal files.
+            with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
+                writer(graph, cast(IO[bytes], packed), progress)
+
+    return write
 
 
-def _format(path: Path, format: str | None, known: dict) -> str:  # type: ignore[type-arg]
-    """The format's name; ValueError when nothing tells it."""
+def _format(path: Path, format: str | None, known: Mapping[str, Any]) -> str:
+    """The format's name; ValueError when nothing tells it, or when it cannot be gzipped."""
+    name = _named_format(path, format, known)
+    if name == "gap" and gzipped(path):
+        raise ValueError(
+            f"{path.name}: GAP files are memory-mapped, so they cannot be gzipped; "
+            "to read one, decompress it first; to write one, leave '.gz' off"
+        )
+    return name
+
+
+def _named_format(path: Path, format: str | None, known: Mapping[str, Any]) -> str:
+    """The format that was given, or else that the suffix tells."""
     if format is not None:
         if format not in known:
             raise ValueError(f"format {format!r} is unknown: choose one of {', '.join(known)}")
         return format
-    suffixes = [suffix for suffix in path.suffixes if suffix != ".gz"]
-    name = _SUFFIXES.get(suffixes[-1].lower()) if suffixes else None
+    unpacked = path.with_suffix("") if gzipped(path) else path
+    name = _SUFFIXES.get(unpacked.suffix.lower())
     if name not in known:
         fitting = ", ".join(suffix for suffix, name in _SUFFIXES.items() if name in known)
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daskbfs.edges import EdgeStream
-from daskbfs.io.text import TextEdges, open_binary
+from daskbfs.io.text import TextEdges, opened_lines
 
 
 def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
@@ -25,8 +25,8 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
 
 def _problem(path: Path) -> tuple[int, int]:
     """Vertices and arcs, by the problem line."""
-    with open_binary(path) as file:
-        for number, line in enumerate(file, 1):
+    with opened_lines(path) as lines:
+        for number, line in enumerate(lines, 1):
             words = line.split()
             if not words or words[0] == b"c":
                 continue

@@ -1,7 +1,7 @@
 """Whitespace edge lists: SNAP, GAP's .el and .wel, and their like.
 
 Two vertex ids on a line, then anything (a weight, a time); ``#`` and ``%`` begin comments; lines
-may end in CRLF; ids are the user's own, from 0 on.
+may end in LF, CRLF or CR; ids are the user's own, from 0 on.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ neighbours[arcs]; for a directed graph offsets and neighbours of the inverse fol
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -15,6 +14,7 @@ import numpy as np
 
 from daskbfs.edges import BLOCK_EDGES, Block, EdgeStream
 from daskbfs.graph import Graph, Rows
+from daskbfs.io.symmetry import Symmetry
 from daskbfs.kernels.export import export_rows
 from daskbfs.progress import Progress
 
@@ -61,7 +61,7 @@ class GapEdges:
         offsets = np.frombuffer(raw[_HEADER_BYTES:cut].tobytes(), np.int64)
         if offsets[0] != 0 or offsets[-1] != m or np.any(np.diff(offsets) < 0):
             raise ValueError(f"{self.path.name}: offsets must rise from 0 to {m}")
-        n_down = n_up = 0
+        symmetry = Symmetry(self.path.name, n, self.first_id)
         for first in range(0, m, BLOCK_EDGES):
             last = min(m, first + BLOCK_EDGES)
             tails = np.frombuffer(raw[cut + 4 * first : cut + 4 * last].tobytes(), np.int32)
@@ -69,36 +69,26 @@ class GapEdges:
             end = int(np.searchsorted(offsets, last, "left"))
             lengths = np.diff(np.clip(offsets[begin : end + 1], first, last)).astype(np.int64)
             heads = np.repeat(np.arange(begin, end, dtype=np.int32), lengths)
-            if self._directed:
-                yield heads, tails
-            else:
-                down = tails <= heads
-                n_down += int(np.count_nonzero(tails < heads))
-                n_up += int(np.count_nonzero(~down))
-                yield heads[down], tails[down]
-        if n_down != n_up:
-            raise ValueError(
-                f"{self.path.name} says that it is undirected, but {n_up} arcs lead upwards and "
-                f"{n_down} downwards: each edge must be there both ways"
-            )
+            yield (heads, tails) if self._directed else symmetry.once(heads, tails)
+        symmetry.check()
 
 
 def exported_arcs(graph: Graph, rows: Rows, progress: Progress) -> Iterator[Block]:
     """All arcs by vertex index, in ascending order of head and tail, in blocks."""
-    for first, degree, neighbours in _exported(graph, rows, progress):
+    for first, degree, neighbours in _exported(graph, rows, np.uint32, progress):
         yield np.repeat(np.arange(first, first + degree.size), degree), neighbours
 
 
 def _exported(
-    graph: Graph, rows: Rows, progress: Progress
+    graph: Graph, rows: Rows, dtype: type[np.integer], progress: Progress
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Blocks of vertices: the first of them, their degrees, their neighbours."""
+    """Blocks of vertices: the first of them, their degrees, their neighbours as ``dtype``."""
     for first in range(0, graph.n_vertices, _EXPORT_VERTICES):
         last = min(graph.n_vertices, first + _EXPORT_VERTICES)
         degree = _degrees(graph, rows, first, last)
         offsets = np.zeros(last - first + 1, np.int64)
         np.cumsum(degree, out=offsets[1:])
-        neighbours = np.empty(int(offsets[-1]), np.int32)
+        neighbours = np.empty(int(offsets[-1]), dtype)
         export_rows(
             first,
             last,
@@ -132,14 +122,15 @@ def write(graph: Graph, file: IO[bytes], progress: Progress) -> None:
             "numbers vertices from 0 on; write an edge list (.el) instead"
         )
     if graph.n_vertices >= 2**31:
-        raise ValueError(f"{graph.n_vertices} vertices are too many for the GAP format's int32")
+        raise ValueError(
+            f"{graph.n_vertices} vertices are too many for the GAP format's int32: "
+            "write an edge list (.el) instead"
+        )
     file.write(bytes([graph.directed]))
     file.write(np.array([graph.n_arcs, graph.n_vertices], np.int64).tobytes())
     for rows in (graph.out, graph.into) if graph.directed else (graph.out,):
         offsets = np.zeros(graph.n_vertices + 1, np.int64)
         np.cumsum(_degrees(graph, rows, 0, graph.n_vertices), out=offsets[1:])
         file.write(offsets.tobytes())
-        for _, _, neighbours in _exported(graph, rows, progress):
+        for _, _, neighbours in _exported(graph, rows, np.int32, progress):
             file.write(neighbours.tobytes())
-    file.flush()
-    os.fsync(file.fileno())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from daskbfs.edges import EdgeStream
-from daskbfs.io.text import TextEdges, open_binary
+from daskbfs.io.text import TextEdges, opened_lines
 
 _FIELDS = ("real", "double", "integer", "complex", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
@@ -13,8 +13,8 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
     """The file's entries; undirected edges where the matrix is symmetric."""
-    with open_binary(path) as file:
-        banner = file.readline()
+    with opened_lines(path) as lines:
+        banner = next(lines, b"")
         skip_bytes = len(banner)
         words = banner.decode(errors="replace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
@@ -31,7 +31,7 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
                 f"{', '.join(_FIELDS)} and a symmetry of {', '.join(_SYMMETRIES)}"
             )
         number = 1
-        for line in file:
+        for line in lines:
             number += 1
             skip_bytes += len(line)
             sizes = line.split()

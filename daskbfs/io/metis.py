@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from daskbfs.edges import Block, EdgeStream
-from daskbfs.io.text import bad_line, open_binary, whole_lines
+from daskbfs.io.symmetry import Symmetry
+from daskbfs.io.text import bad_line, opened_lines, whole_lines
 from daskbfs.kernels import text as kernels
 
 _COMMENTS = np.frombuffer(b"%", np.uint8).copy()
@@ -23,9 +24,9 @@ _WHAT = "a list of neighbours, from 1 on"
 
 def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
     """The file's edges: METIS graphs are undirected."""
-    with open_binary(path) as file:
+    with opened_lines(path) as lines:
         skip_bytes = 0
-        for number, line in enumerate(file, 1):  # noqa: B007
+        for number, line in enumerate(lines, 1):  # noqa: B007
             skip_bytes += len(line)
             words = line.split()
             if words and not words[0].startswith(b"%"):
@@ -75,7 +76,8 @@ class MetisEdges:
 
     def blocks(self) -> Iterator[Block]:
         header = self._header
-        row = n_down = n_up = 0
+        symmetry = Symmetry(self.path.name, header.n_vertices, self.first_id)
+        row = 0
         for number, text in whole_lines(self.path, header.skip_bytes):
             room = len(text) // _SHORTEST_NUMBER + 1
             numbers, rows = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -83,40 +85,31 @@ class MetisEdges:
             n, row, error, place = kernels.parse_integers(buffer, _COMMENTS, numbers, rows, row)
             if error != kernels.FINE:
                 raise bad_line(self.path, number, text, place, error, _WHAT, 1)
-            heads, tails = self._neighbours(numbers[:n], rows[:n])
-            down = tails <= heads
-            n_down += int(np.count_nonzero(tails < heads))
-            n_up += int(np.count_nonzero(~down))
-            yield heads[down], tails[down]
-        self._check(row, n_down, n_up)
+            yield symmetry.once(*self._neighbours(numbers[:n], rows[:n]))
+        self._check(row, symmetry)
 
     def _neighbours(self, numbers: np.ndarray, rows: np.ndarray) -> Block:
         """Heads and tails, from 0 on, of the numbers of some lines."""
         header = self._header
-        column = np.arange(rows.size) - np.searchsorted(rows, rows)
-        wanted = (column >= header.n_before) & ((column - header.n_before) % header.stride == 0)
-        heads, tails = rows[wanted], numbers[wanted] - 1
-        bad = np.flatnonzero((tails < 0) | (tails >= header.n_vertices))
-        if bad.size:
-            raise ValueError(
-                f"{self.path.name}: vertex {heads[bad[0]] + 1} has the neighbour "
-                f"{tails[bad[0]] + 1}: vertices are 1 to {header.n_vertices}"
-            )
         if rows.size and rows[-1] >= header.n_vertices:
             raise ValueError(
                 f"{self.path.name} has more than {header.n_vertices} lines, one for each vertex"
             )
-        return heads, tails
+        column = np.arange(rows.size) - np.searchsorted(rows, rows)
+        wanted = (column >= header.n_before) & ((column - header.n_before) % header.stride == 0)
+        return rows[wanted], numbers[wanted] - 1
 
-    def _check(self, n_lines: int, n_down: int, n_up: int) -> None:
+    def _check(self, n_lines: int, symmetry: Symmetry) -> None:
+        """Refuse a file that lacks lines, or does not hold the edges that it promised."""
         header = self._header
         if n_lines < header.n_vertices - 1:  # the last line may be empty, without an end
             raise ValueError(
                 f"{self.path.name} has {n_lines} lines for {header.n_vertices} vertices: "
                 "it is damaged or cut short"
             )
-        if n_down != n_up or n_down > header.n_edges:
+        symmetry.check()
+        if symmetry.n_down > header.n_edges:
             raise ValueError(
-                f"{self.path.name} lists {n_down + n_up} neighbours for {header.n_edges} edges: "
-                "each edge must stand in both its vertices' lines"
+                f"{self.path.name} lists {symmetry.n_down} edges, but its header says "
+                f"{header.n_edges}: it is damaged"
             )

@@ -16,6 +16,7 @@ def open_graph(
     spec: str,
     *,
     directed: bool | None = None,
+    format: str | None = None,
     edgefactor: int = 16,
     seed: int = 1,
     progress: Progress = silent,
@@ -27,5 +28,7 @@ def open_graph(
             raise ValueError(f"{spec!r}: after '{kind}:' comes a scale, for example '{kind}:20'")
         if directed:
             raise ValueError(f"{spec!r} is undirected: only files can be read as directed")
+        if format:
+            raise ValueError(f"{spec!r} is generated: only files have a format")
         return _GENERATORS[kind](int(scale), edgefactor, seed, progress=progress)
-    return read_graph(spec, directed=directed, progress=progress)
+    return read_graph(spec, directed=directed, format=format, progress=progress)

@@ -1,12 +1,16 @@
-"""Text files of edges, read in blocks of whole lines, parsed by all cores."""
+"""Text files of edges, read in blocks of whole lines, parsed by all cores.
+
+A line ends with LF, CRLF or a lone CR.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -27,9 +31,41 @@ _WRONG = {
 }
 
 
-def open_binary(path: Path) -> IO[bytes]:
-    """A file, decompressed when it is gzipped."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+def gzipped(path: Path) -> bool:
+    """Whether a file is gzipped, by its name."""
+    return path.suffix.lower() == ".gz"
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[io.BufferedIOBase]:
+    """A file, decompressed when it is gzipped; damage that shows then is a ValueError."""
+    try:
+        with gzip.GzipFile(path, "rb") if gzipped(path) else path.open("rb") as file:
+            yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path.name} is damaged or cut short: {error}") from error
+
+
+@contextlib.contextmanager
+def opened_lines(path: Path) -> Iterator[Iterator[bytes]]:
+    """The lines of a file one by one, with their ends: for headers."""
+    # Latin-1 maps bytes to characters one to one; newline="" leaves the ends as they are.
+    with opened(path) as file, io.TextIOWrapper(file, "latin-1", newline="") as lines:  # type: ignore[type-var]
+        yield (line.encode("latin-1") for line in lines)
+
+
+def _count_lines(text: bytes) -> int:
+    """How many line ends there are."""
+    n = text.count(b"\n")
+    if b"\r" in text:
+        n += text.count(b"\r") - text.count(b"\r\n")
+    return n
+
+
+def _line_start(text: bytes, at: int) -> int:
+    """The last place up to ``at`` where a line begins; it may be between CR and LF."""
+    start = text.rfind(b"\n", 0, at) + 1
+    return max(start, text.rfind(b"\r", start, at) + 1)
 
 
 def whole_lines(path: Path, skip_bytes: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -37,32 +73,29 @@ def whole_lines(path: Path, skip_bytes: int = 0) -> Iterator[tuple[int, bytes]]:
 
     The lines in the first ``skip_bytes`` bytes are left out, but counted.
     """
-    number = 1
-    try:
-        with open_binary(path) as file:
-            number += file.read(skip_bytes).count(b"\n")
-            rest = b""
-            while piece := file.read(_READ_BYTES):
-                cut = piece.rfind(b"\n") + 1
-                if cut:
-                    lines = rest + piece[:cut]
-                    yield number, lines
-                    number += lines.count(b"\n")
-                    rest = piece[cut:]
-                else:
-                    rest += piece
-            if rest:
-                yield number, rest
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path.name} is damaged or cut short: {error}") from error
+    with opened(path) as file:
+        number = 1 + _count_lines(file.read(skip_bytes))
+        rest = b""
+        while piece := file.read(_READ_BYTES):
+            # A CR at the very end may be half of a CRLF: it waits for the next piece.
+            cut = _line_start(piece, len(piece) - piece.endswith(b"\r"))
+            if cut:
+                lines = rest + piece[:cut]
+                yield number, lines
+                number += _count_lines(lines)
+                rest = piece[cut:]
+            else:
+                rest += piece
+        if rest:
+            yield number, rest
 
 
 def bad_line(
     path: Path, number: int, text: bytes, place: int, error: int, what: str, base: int
 ) -> ValueError:
     """The error for the line at ``place`` of a text whose first line has ``number``."""
-    line = number + text.count(b"\n", 0, place)
-    shown = text[place:].split(b"\n", 1)[0].rstrip(b"\r").decode(errors="replace")
+    line = number + _count_lines(text[:place])
+    shown = text[place : place + 400].splitlines()[0].decode(errors="replace")
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     wrong = _WRONG[error].format(what=what, base=base)
     return ValueError(f"{path.name}, line {line}: {shown!r} {wrong}")
@@ -103,7 +136,7 @@ class TextEdges:
         if self._declared is not None:
             return self._declared
         size = self.path.stat().st_size
-        return size * (_COMPRESSION if self.path.suffix == ".gz" else 1) // _TYPICAL_LINE
+        return size * (_COMPRESSION if gzipped(self.path) else 1) // _TYPICAL_LINE
 
     def blocks(self) -> Iterator[Block]:
         n_read = 0
@@ -122,7 +155,7 @@ class TextEdges:
         n_parts = n_threads()
         cuts = np.empty(n_parts + 1, np.int64)
         for i in range(n_parts):
-            cuts[i] = text.rfind(b"\n", 0, len(text) * i // n_parts) + 1
+            cuts[i] = _line_start(text, len(text) * i // n_parts)
         cuts[n_parts] = len(text)
         room = np.diff(cuts) // _SHORTEST_LINE + 1
         places = np.cumsum(room) - room

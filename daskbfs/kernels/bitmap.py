@@ -78,8 +78,3 @@ atomic_add = intrinsic(_atomic("add"))
 def shared_counter():
     """A zero that threads add to; made here, because numba folds reads of a local np.zeros."""
     return np.zeros(1, np.int64)
-
-
-def n_words(n_vertices: int) -> int:
-    """Words that hold a bit for each vertex."""
-    return -(-n_vertices // WORD_BITS)

@@ -128,6 +128,7 @@ def scatter(rows, neighbours, arcs, begin, cursor, indices, n_threads):
                 k = place[b]
                 arcs[k] = (np.uint64(row) << np.uint64(32)) | np.uint64(neighbours[i])
                 place[b] = k + 1
+    n_arcs = indices.size
     claimed = shared_counter()
     for _ in prange(n_threads):
         b = atomic_add(claimed, 0, 1)
@@ -137,7 +138,8 @@ def scatter(rows, neighbours, arcs, begin, cursor, indices, n_threads):
                 row = arcs[k] >> np.uint64(32)
                 place_in_row = cursor[row]
                 cursor[row] = place_in_row + 1
-                indices[place_in_row] = np.uint32(arcs[k])
+                if place_in_row < n_arcs:  # a stream that changed has too many: noticed later
+                    indices[place_in_row] = np.uint32(arcs[k])
             b = atomic_add(claimed, 0, 1)
 
 
@@ -242,5 +244,5 @@ def describe_rows(indptr, indices, hub, mean_degree, nobody):
         if end - begin > 1:
             n_long_rows = row + 1
     for w in range(mean_degree.size):
-        mean_degree[w] = total[w] / 64
+        mean_degree[w] = total[w] / max(1, min(64, n_rows - 64 * w))
     return n_long_rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -93,8 +94,18 @@ class _Team:
         self._lock = threading.Lock()
         self._open = contextlib.nullcontext()
         self._shared: bool | None = None
+        self._forked = False
+        os.register_at_fork(after_in_child=self._note_fork)
+
+    def _note_fork(self) -> None:
+        self._forked = self._shared is not None and numba.threading_layer() == "omp"
 
     def entered(self) -> contextlib.AbstractContextManager[Any]:
+        if self._forked:
+            raise RuntimeError(
+                "kernels cannot run in a process that was forked after others ran, since OpenMP's "
+                "threads are gone; start processes with the method 'spawn' or 'forkserver'"
+            )
         if self._shared:
             return self._open
         if self._shared is None:

@@ -120,7 +120,7 @@ def _bottom_up_words(
                 if end - begin < _2:
                     continue
                 u, hit = _first_of_three(frontier, indices, begin, end)
-                examined += 3
+                examined += np.int64(min(_3, end - begin - ONE))
                 if hit == EMPTY and end - begin > _4:
                     for e in range(begin + _4, end):
                         u = indices[e]

@@ -1,10 +1,14 @@
-"""Rows on their way out: adjacency by the user's vertices, in ascending order."""
+"""Adjacency on its way to files, by the user's vertices in ascending order, and back from them."""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import prange
 
-from daskbfs.kernels.compiling import parallel_kernel
+from daskbfs.kernels.compiling import kernel, parallel_kernel
+from daskbfs.kernels.generate import mix
+
+_HALF = np.uint64(32)
 
 
 @parallel_kernel
@@ -21,3 +25,30 @@ def export_rows(first, last, order, n_rows, indptr, indices, original_index, off
             for k in range(size):
                 neighbours[begin + k] = original_index[indices[indptr[row] + k]]
             neighbours[begin : begin + size].sort()
+
+
+@kernel
+def take_once(heads, tails, n_vertices, kept_heads, kept_tails):
+    """Keep the arcs that lead down or nowhere; count and hash those that lead up and down.
+
+    Heads are in range and vertices have 32 bits, so that an edge is one word to hash. Returns the
+    place of the first tail that is out of range, or -1; how many arcs are kept; how many lead up
+    and down; the sums of their hashes.
+    """
+    n_kept = n_up = n_down = 0
+    up_hash = down_hash = np.uint64(0)
+    for i in range(heads.size):
+        head, tail = heads[i], tails[i]
+        if tail < 0 or tail >= n_vertices:
+            return i, n_kept, n_up, n_down, up_hash, down_hash
+        kept_heads[n_kept] = head
+        kept_tails[n_kept] = tail
+        if tail > head:
+            n_up += 1
+            up_hash += mix(np.uint64(tail) << _HALF | np.uint64(head))
+        else:
+            n_kept += 1
+            if tail < head:
+                n_down += 1
+                down_hash += mix(np.uint64(head) << _HALF | np.uint64(tail))
+    return -1, n_kept, n_up, n_down, up_hash, down_hash

@@ -1,7 +1,7 @@
 """Numbers out of text: lines of unsigned integers, parsed from bytes.
 
-The buffer holds whole lines; the last one may lack its end. A line whose first visible character
-is a comment sign is skipped, and so is an empty one.
+The buffer holds whole lines; the last one may lack its end, which is LF, CRLF or a lone CR. A line
+whose first visible character is a comment sign is skipped, and so is an empty one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from numba import prange
 from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
 
 NEWLINE, RETURN, SPACE, TAB, COMMA = ord("\n"), ord("\r"), ord(" "), ord("\t"), ord(",")
-ZERO, NINE, MINUS = ord("0"), ord("9"), ord("-")
-LOWER_N, UPPER_N = ord("n"), ord("N")
+ZERO, NINE, MINUS, PLUS = ord("0"), ord("9"), ord("-"), ord("+")
+LOWER_N, LOWER_A = ord("n"), ord("a")
+LOWER_BIT = 32  # what sets small letters off from capitals
 
 FINE = 0
 NOT_A_NUMBER = 1
@@ -27,7 +28,12 @@ _LARGEST = 2**63 - 1
 
 @inlined
 def _is_space(c):
-    return c == SPACE or c == TAB or c == RETURN or c == COMMA
+    return c == SPACE or c == TAB or c == COMMA
+
+
+@inlined
+def _is_end(c):
+    return c == NEWLINE or c == RETURN
 
 
 @inlined
@@ -38,12 +44,16 @@ def _skip_spaces(text, at, end):
 
 
 @inlined
+def _no_digit(text, at, end):
+    """What is wrong where a number should begin, but no digit stands."""
+    if at >= end or _is_end(text[at]):
+        return TOO_FEW_COLUMNS
+    return NEGATIVE if text[at] == MINUS else NOT_A_NUMBER
+
+
+@inlined
 def _integer(text, at, end):
     """An integer at ``at``: its value, where it ends, and what is wrong with it."""
-    if at >= end or text[at] == NEWLINE:
-        return np.int64(0), at, TOO_FEW_COLUMNS
-    if text[at] == MINUS:
-        return np.int64(0), at, NEGATIVE
     value = np.int64(0)
     begin = at
     while at < end and ZERO <= text[at] <= NINE:
@@ -52,22 +62,43 @@ def _integer(text, at, end):
             return np.int64(0), at, TOO_LARGE
         value = value * 10 + digit
         at += 1
-    if at == begin or (at < end and text[at] != NEWLINE and not _is_space(text[at])):
+    if at == begin:
+        return np.int64(0), at, _no_digit(text, at, end)
+    if at < end and not _is_space(text[at]) and not _is_end(text[at]):
         return np.int64(0), at, NOT_A_NUMBER
     return value, at, FINE
 
 
 @inlined
-def _line_end(text, at, end):
+def _next_line(text, at, end):
+    """Where the line after that at ``at`` begins."""
     while at < end and text[at] != NEWLINE:
         at += 1
-    return at
+        if text[at - 1] == RETURN:
+            return at + 1 if at < end and text[at] == NEWLINE else at
+    return at + 1
+
+
+@inlined
+def _is_nan(text, at, end):
+    """Whether the word at ``at`` is nan, in capitals or not, signed or not."""
+    if at < end and (text[at] == MINUS or text[at] == PLUS):
+        at += 1
+    if (
+        at + 3 > end
+        or (text[at] | LOWER_BIT) != LOWER_N
+        or (text[at + 1] | LOWER_BIT) != LOWER_A
+        or (text[at + 2] | LOWER_BIT) != LOWER_N
+    ):
+        return False
+    at += 3
+    return at == end or _is_space(text[at]) or _is_end(text[at])
 
 
 @inlined
 def _is_comment(text, at, end, comments):
     """Whether the line at ``at``, a visible character, is empty or a comment."""
-    if at >= end or text[at] == NEWLINE:
+    if at >= end or _is_end(text[at]):
         return True
     for k in range(comments.size):
         if text[at] == comments[k]:
@@ -97,13 +128,14 @@ def _parse_lines(text, begin, end, comments, tag, base, heads, tails, place):
                 return n, error, line
             if head < base or tail < base:
                 return n, NEGATIVE, line
-            at = _skip_spaces(text, at, end)
-            if at + 2 < end and (text[at] == LOWER_N or text[at] == UPPER_N):
-                return n, NAN_WEIGHT, line
+            if at < end and text[at] != NEWLINE:
+                at = _skip_spaces(text, at, end)
+                if _is_nan(text, at, end):
+                    return n, NAN_WEIGHT, line
             heads[n] = head - base
             tails[n] = tail - base
             n += 1
-        at = _line_end(text, at, end) + 1
+        at = _next_line(text, at, end)
     return n, FINE, np.int64(-1)
 
 
@@ -135,8 +167,8 @@ def parse_integers(text, comments, numbers, rows, first_row):
     while at < end:
         at = _skip_spaces(text, at, end)
         line = at
-        if (at < end and text[at] == NEWLINE) or not _is_comment(text, at, end, comments):
-            while at < end and text[at] != NEWLINE:
+        if (at < end and _is_end(text[at])) or not _is_comment(text, at, end, comments):
+            while at < end and not _is_end(text[at]):
                 value, at, error = _integer(text, at, end)
                 if error != FINE:
                     return n, row, error, line
@@ -145,7 +177,7 @@ def parse_integers(text, comments, numbers, rows, first_row):
                 n += 1
                 at = _skip_spaces(text, at, end)
             row += 1
-        at = _line_end(text, at, end) + 1
+        at = _next_line(text, at, end)
     return n, row, FINE, np.int64(-1)
 
 

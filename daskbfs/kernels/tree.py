@@ -17,7 +17,7 @@ UNKNOWN = np.int32(-2)
 _PIECE_ROWS = 4096
 
 OK = 0
-CYCLE = 1
+ENDS_ELSEWHERE = 1
 LEVEL_OF_PARENT = 2
 NOT_AN_EDGE = 3
 EDGE_SPANS_LEVELS = 4
@@ -83,6 +83,8 @@ def _check_row(row, out_indptr, out_indices, in_indptr, in_indices, parent, leve
     """The first rule that a row breaks."""
     at = level[row]
     if at >= 0 and parent[row] != row:
+        if level[parent[row]] < 0:
+            return ENDS_ELSEWHERE
         if level[parent[row]] != at - 1:
             return LEVEL_OF_PARENT
         if not _has(

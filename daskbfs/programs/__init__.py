@@ -8,13 +8,16 @@ said to the message that starts the next superstep, until ``done``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from daskbfs.partition import Numbering, Partition
 
 
 class Program(Protocol):
     """An algorithm over partitions: :class:`daskbfs.programs.bfs.BFS` is one."""
+
+    last_message: ClassVar[type]
+    """The type of the message after which no superstep follows."""
 
     def first(self, numbering: Numbering) -> Any:
         """The message that starts the first superstep."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,6 +68,8 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class BFS:
     """A search from one source; vertices are global ids."""
+
+    last_message: ClassVar[type] = LastMessage
 
     source: int
     degree: int

@@ -1,0 +1,241 @@
+"""Clusters of our own, and low latency on anybody's.
+
+Dask's batched streams wait 2 to 10 ms before they send, to send more at once. A level of a search
+is shorter than that. :func:`tune` makes them send at once, until it is undone.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from distributed import Client, Future, LocalCluster, wait
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
+
+_PLUGIN = "daskbfs-low-latency"
+
+
+class _Streams:
+    """Streams of one process that send at once for as long as anybody wants them to."""
+
+    def __init__(self) -> None:
+        self._wanted_by: set[str] = set()
+        self._intervals: dict[int, tuple[Any, float]] = {}
+
+    def hurry(self, who: str, streams: Iterable[Any]) -> None:
+        """Make streams send at once."""
+        self._wanted_by.add(who)
+        for stream in streams:
+            if id(stream) not in self._intervals:
+                self._intervals[id(stream)] = (stream, stream.interval)
+                stream.interval = 0
+
+    def relax(self, who: str) -> None:
+        """Restore the streams when nobody wants them to hurry any more."""
+        self._wanted_by.discard(who)
+        if not self._wanted_by:
+            for stream, interval in self._intervals.values():
+                stream.interval = interval
+            self._intervals.clear()
+
+    @classmethod
+    def of(cls, owner: Any) -> _Streams:
+        """The streams of a scheduler, a worker or a client."""
+        if not hasattr(owner, "daskbfs_streams"):
+            owner.daskbfs_streams = cls()
+        streams: _Streams = owner.daskbfs_streams
+        return streams
+
+
+class _HurryScheduler(SchedulerPlugin):  # type: ignore[misc]
+    """Makes the scheduler's streams send at once, also to those who join later."""
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+        self.name = f"{_PLUGIN}-{who}"
+
+    async def start(self, scheduler: Any) -> None:
+        self._hurry(scheduler)
+
+    def _hurry(self, scheduler: Any) -> None:
+        streams = [*scheduler.stream_comms.values(), *scheduler.client_comms.values()]
+        _Streams.of(scheduler).hurry(self.who, streams)
+
+    def add_worker(self, scheduler: Any, worker: str) -> None:
+        self._hurry(scheduler)
+
+    def add_client(self, scheduler: Any, client: str) -> None:
+        self._hurry(scheduler)
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        if client == self.who:  # it went without a word
+            _Streams.of(scheduler).relax(self.who)
+
+
+class _RelaxScheduler(SchedulerPlugin):  # type: ignore[misc]
+    """Undoes what _HurryScheduler did for one client: unregistering calls nothing there."""
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+        self.name = f"{_PLUGIN}-end-{who}"
+
+    async def start(self, scheduler: Any) -> None:
+        _Streams.of(scheduler).relax(self.who)
+
+
+class _HurryWorker(WorkerPlugin):  # type: ignore[misc]
+    """Makes a worker's stream to the scheduler send at once."""
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+        self.name = f"{_PLUGIN}-{who}"
+
+    def setup(self, worker: Any) -> None:
+        _Streams.of(worker).hurry(self.who, [worker.batched_stream])
+
+    def teardown(self, worker: Any) -> None:
+        _Streams.of(worker).relax(self.who)
+
+
+class Tuning:
+    """Low latency on a cluster, until ``close``; also a context manager."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._open = True
+
+    @property
+    def _who(self) -> str:
+        return str(self._client.id)
+
+    async def _start(self) -> Tuning:
+        client = self._client
+        _Streams.of(client).hurry(self._who, [client.scheduler_comm])
+        await client.register_plugin(_HurryScheduler(self._who))
+        await client.register_plugin(_HurryWorker(self._who))
+        return self
+
+    async def _stop(self) -> None:
+        client = self._client
+        if client.status == "running":
+            await client.unregister_worker_plugin(f"{_PLUGIN}-{self._who}")
+            await client.unregister_scheduler_plugin(f"{_PLUGIN}-{self._who}")
+            await client.register_plugin(_RelaxScheduler(self._who))
+            await client.unregister_scheduler_plugin(f"{_PLUGIN}-end-{self._who}")
+        _Streams.of(client).relax(self._who)
+
+    def close(self) -> Any:
+        """Restore the cluster's own intervals; to be awaited with an asynchronous client."""
+        if self._open:
+            self._open = False
+            return self._client.sync(self._stop)
+        return None
+
+    def __enter__(self) -> Tuning:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Tuning:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._open:
+            self._open = False
+            await self._stop()
+
+
+def tune(client: Client) -> Any:
+    """Cut the batching intervals of a client's cluster, for as long as a search needs them cut.
+
+    Parameters
+    ----------
+    client
+        A Dask client. Workers that join later are covered; when several clients tune one cluster,
+        the last to close restores it.
+
+    Returns
+    -------
+    Tuning
+        Call ``close()`` to restore the intervals, or use it in a ``with`` block. With an
+        asynchronous client, ``await tune(client)``.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> with daskbfs.local_cluster() as cluster, cluster.get_client() as client:
+    ...     with daskbfs.tune(client):
+    ...         client.submit(sum, [1, 2]).result()
+    3
+    """
+    return client.sync(Tuning(client)._start)
+
+
+class TunedCluster(LocalCluster):  # type: ignore[misc]
+    """A local cluster whose clients have low latency."""
+
+    def get_client(self) -> Client:
+        """A client that is tuned from the start."""
+        client = super().get_client()
+        if not self.asynchronous:
+            tune(client)
+        return client
+
+
+def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
+    """A cluster on this machine: one worker in this process, or several processes.
+
+    Parameters
+    ----------
+    n_workers
+        CPU workers; their kernels divide the machine's cores among them. One worker lives in this
+        process, so that nothing needs to be sent anywhere.
+    options
+        For :class:`distributed.LocalCluster`.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> with daskbfs.local_cluster() as cluster, cluster.get_client() as client:
+    ...     graph = daskbfs.distribute(daskbfs.kronecker(scale=8), client)
+    ...     daskbfs.bfs(graph, source=int(graph.random_sources(1)[0])).reached > 10
+    True
+    """
+    defaults = {
+        "n_workers": n_workers,
+        "processes": n_workers > 1,
+        "threads_per_worker": 1,
+        "dashboard_address": ":0",
+        "memory_limit": 0,  # partitions are pinned: a worker must not pause or spill
+    }
+    return TunedCluster(**defaults | options)
+
+
+async def settled(futures: Sequence[Future]) -> None:
+    """Wait for futures, without fetching them; raise what they raised."""
+    with futures[0].client.as_current():  # the process may have other clients, on other loops
+        await wait(list(futures))
+    for future in futures:
+        if future.status != "finished":
+            await future
+
+
+_EMBEDDED: list[Client] = []
+
+
+def embedded_client() -> Client:
+    """The client of a cluster inside this process, started when it is first needed."""
+    if not _EMBEDDED or _EMBEDDED[0].status != "running":
+        cluster = local_cluster()
+        client = cluster.get_client()
+        _EMBEDDED[:] = [client]
+        atexit.register(_close, client, cluster)
+    return _EMBEDDED[0]
+
+
+def _close(client: Client, cluster: LocalCluster) -> None:
+    close: Callable[[], Any]
+    for close in (client.close, cluster.close):
+        close()

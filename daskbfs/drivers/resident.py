@@ -1,0 +1,52 @@
+"""The resident driver: all partitions on one worker, so a search is one task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distributed import Future
+
+from daskbfs.cluster import settled
+from daskbfs.distribution import DistributedGraph
+from daskbfs.drivers.common import Placed, new_run, shares
+from daskbfs.programs import Program
+from daskbfs.superstep import Outcome, run_search
+
+
+async def search(graph: DistributedGraph, program: Program, threads: int | None) -> Placed:
+    """Run a program where its partitions are."""
+    (worker,) = graph.placement.workers
+    run = new_run()
+    outcome = graph.client.submit(
+        run_search,
+        program,
+        graph.held_by(worker),
+        shares(graph, threads)[worker],
+        key=f"run_search-{run}",
+        workers=[worker],
+        pure=False,
+    )
+    await settled([outcome])
+    return Placed([_part(graph, outcome, worker, run)], _records(graph, outcome, worker, run))
+
+
+def _part(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Future:
+    return graph.client.submit(
+        parts_of, outcome, key=f"parts_of-{run}", workers=[worker], pure=False
+    )
+
+
+def _records(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Future:
+    return graph.client.submit(
+        records_of, outcome, key=f"records_of-{run}", workers=[worker], pure=False
+    )
+
+
+def parts_of(outcome: Outcome) -> tuple[Any, ...]:
+    """The parts of a result, by partition."""
+    return outcome.parts
+
+
+def records_of(outcome: Outcome) -> tuple[Any, ...]:
+    """What was measured."""
+    return outcome.records

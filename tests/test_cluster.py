@@ -1,0 +1,68 @@
+"""Asynchronous clients, and low latency that comes and goes."""
+
+from __future__ import annotations
+
+import pytest
+from distributed import Client, Worker
+from distributed.utils_test import gen_cluster
+
+import daskbfs
+from tests.test_drivers import check
+
+cluster_of_three = gen_cluster(
+    client=True,
+    nthreads=[("127.0.0.1", 1)] * 3,
+    clean_kwargs={"processes": False, "threads": False},  # other tests' clusters may be there
+)
+
+
+@cluster_of_three
+async def test_asynchronous_clients(c, s, *workers):
+    graph = daskbfs.kronecker(9)
+    placed = await daskbfs.distribute(graph, c, n_partitions=5)
+    source = int(graph.random_sources(1)[0])
+    result = await daskbfs.bfs(placed, source, driver="auto")
+    with pytest.raises(RuntimeError, match=r"'await result.fetch\(\)' first"):
+        _ = result.parent
+    assert await result.fetch() is result
+    check(graph, source, result)
+    assert {w.address for w in workers} == set(placed.placement.workers)
+
+
+@cluster_of_three
+async def test_partitions_stay_where_they_are_put(c, s, *workers):
+    graph = daskbfs.kronecker(8)
+    placed = await daskbfs.distribute(graph, c, n_partitions=4)
+    for p, holder in enumerate(placed.placement.holders):
+        task = s.tasks[placed.partitions[p].key]
+        assert {w.address for w in task.who_has} == {holder}
+        assert task.worker_restrictions == {holder}
+    assert not [key for key in s.tasks if "dict" in str(key)]
+
+
+@cluster_of_three
+async def test_tuning_is_counted_covers_newcomers_and_is_undone(c, s, a, b, d):
+    before = [
+        s.stream_comms[a.address].interval,
+        a.batched_stream.interval,
+        c.scheduler_comm.interval,
+    ]
+    assert all(interval > 0 for interval in before)
+    first = await daskbfs.tune(c)
+    async with Client(s.address, asynchronous=True) as other:
+        second = await daskbfs.tune(other)
+        assert all(comm.interval == 0 for comm in s.stream_comms.values())
+        assert all(comm.interval == 0 for comm in s.client_comms.values())
+        assert a.batched_stream.interval == c.scheduler_comm.interval == 0
+        async with Worker(s.address) as late:
+            assert late.batched_stream.interval == 0
+            assert s.stream_comms[late.address].interval == 0
+        await first.close()
+        assert a.batched_stream.interval == 0
+        await second.close()
+    after = [
+        s.stream_comms[a.address].interval,
+        a.batched_stream.interval,
+        c.scheduler_comm.interval,
+    ]
+    assert after == before

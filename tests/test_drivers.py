@@ -1,0 +1,218 @@
+"""Searches on real Dask clusters: in this process, in worker processes, from the shell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client
+
+import daskbfs
+from daskbfs.cluster import TunedCluster, embedded_client
+
+
+@pytest.fixture(autouse=True)
+def on_the_cluster():
+    with dask.config.set({"daskbfs.driver": "auto"}):
+        yield
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    with daskbfs.local_cluster(2) as cluster, cluster.get_client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def one_worker():
+    with daskbfs.local_cluster() as cluster, cluster.get_client() as client:
+        yield client
+
+
+def check(graph, source, result):
+    """The direct driver's levels, and a tree that passes the checks."""
+    expected = daskbfs.bfs(graph, source, driver="direct")
+    assert np.array_equal(result.level, expected.level)
+    assert (result.reached, result.edges) == (expected.reached, expected.edges)
+    assert result.levels.n_levels == expected.levels.n_levels
+    daskbfs.validate(graph, source, result.parent, result.level, last_level=result.last_level)
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2, 3, 7])
+@pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up", "coordinator"])
+def test_waves_over_processes_agree_with_the_direct_driver(
+    kron12, two_workers, n_partitions, direction
+):
+    placed = daskbfs.distribute(kron12, two_workers, n_partitions=n_partitions)
+    for source in kron12.random_sources(2):
+        result = daskbfs.bfs(placed, int(source), driver="waves", direction=direction)
+        check(kron12, int(source), result)
+
+
+@pytest.mark.parametrize("driver", ["resident", "waves", "auto"])
+@pytest.mark.parametrize("n_partitions", [1, 3])
+def test_one_worker_in_this_process(kron12, one_worker, n_partitions, driver):
+    placed = daskbfs.distribute(kron12, one_worker, n_partitions=n_partitions)
+    for source in kron12.random_sources(3):
+        check(kron12, int(source), daskbfs.bfs(placed, int(source), driver=driver))
+
+
+def test_without_a_client_a_search_runs_on_an_embedded_cluster(kron12):
+    source = int(kron12.random_sources(1)[0])
+    result = daskbfs.bfs(kron12, source, driver="auto")
+    check(kron12, source, result)
+    assert result.levels[0].worker.startswith("inproc://")
+    assert embedded_client() is embedded_client()
+    assert repr(daskbfs.distribute(kron12)).endswith("1 partitions on 1 workers")
+
+
+def test_an_undistributed_graph_is_distributed_once(kron12, one_worker):
+    graph = daskbfs.from_edges([(0, 1), (1, 2)])
+    for _ in range(3):
+        check(graph, 0, daskbfs.bfs(graph, 0, one_worker, driver="auto"))
+    assert len([key for key in graph.derived if key.startswith("distributed")]) == 1
+
+
+@pytest.mark.parametrize("driver", ["resident", "waves"])
+def test_limits_targets_and_isolated_sources(one_worker, driver):
+    graph = daskbfs.from_edges([(i, i + 1) for i in range(30)], n_vertices=40)
+    placed = daskbfs.distribute(graph, one_worker, n_partitions=2)
+    for limit in (0, 1, 5):
+        result = daskbfs.bfs(placed, 3, depth_limit=limit, driver=driver)
+        assert result.level.max() == limit
+        daskbfs.validate(graph, 3, result.parent, result.level, last_level=result.last_level)
+    result = daskbfs.bfs(placed, 3, targets=[9], driver=driver)
+    assert (result.level[9], result.level[10]) == (6, -1)
+    result = daskbfs.bfs(placed, 35, driver=driver)
+    assert (result.reached, result.parent[35]) == (1, 35)
+
+
+def test_directed_graphs_and_sparse_ids(two_workers):
+    rng = np.random.default_rng(3)
+    edges = rng.integers(0, 300, size=(900, 2)) * 10**12 + 7
+    for directed in (False, True):
+        graph = daskbfs.from_edges(edges, directed=directed)
+        placed = daskbfs.distribute(graph, two_workers, n_partitions=3)
+        for source in graph.random_sources(3):
+            check(graph, int(source), daskbfs.bfs(placed, int(source)))
+
+
+def test_a_search_of_many_levels_submits_more_as_it_goes(two_workers):
+    graph = daskbfs.from_edges([(i, i + 1) for i in range(60)])
+    placed = daskbfs.distribute(graph, two_workers)
+    result = daskbfs.bfs(placed, 0)
+    assert result.levels.n_levels == 61
+    check(graph, 0, result)
+
+
+def test_a_vertex_found_here_and_elsewhere_in_one_level(two_workers):
+    graph = daskbfs.from_edges([(i, 50 + j) for i in range(50) for j in range(50)])
+    placed = daskbfs.distribute(graph, two_workers, n_partitions=4)
+    check(graph, 0, daskbfs.bfs(placed, 0, direction="top_down"))
+
+
+def test_a_second_search_never_changes_the_first_ones_result(kron12, one_worker, two_workers):
+    for client in (one_worker, two_workers):
+        placed = daskbfs.distribute(kron12, client)
+        sources = [int(v) for v in kron12.random_sources(4)]
+        results = [daskbfs.bfs(placed, v) for v in sources]  # none is fetched before all ran
+        for source, result in zip(sources, results, strict=True):
+            check(kron12, source, result)
+
+
+def test_records_name_workers_and_partitions(kron12, two_workers):
+    placed = daskbfs.distribute(kron12, two_workers, n_partitions=3)
+    result = daskbfs.bfs(placed, int(kron12.random_sources(1)[0]))
+    assert {r.partition for r in result.levels} == {0, 1, 2}
+    assert {r.worker for r in result.levels} == set(placed.placement.workers)
+    assert all(r.exchanged_bytes > 0 for r in result.levels)
+    assert len(result.levels) == 3 * result.levels.n_levels
+
+
+def test_a_wave_is_one_task_for_each_worker_and_a_gather(kron12, two_workers):
+    placed = daskbfs.distribute(kron12, two_workers, n_partitions=5)
+    source = int(kron12.random_sources(1)[0])
+    two_workers.get_task_stream()  # from now on, tasks are recorded
+    start = time.time()
+    result = daskbfs.bfs(placed, source)
+    time.sleep(0.3)
+    stream = [t for t in two_workers.get_task_stream(start=start) if t["status"] == "OK"]
+    names = [dask.utils.key_split(task["key"]) for task in stream]
+    n_levels = result.levels.n_levels
+    ahead = dask.config.get("daskbfs.waves.levels-ahead")
+    assert n_levels <= names.count("gather_frontier") <= ahead
+    assert names.count("expand_level") <= 2 * ahead
+    assert names.count("expand_level") >= 2 * n_levels
+    assert names.count("open_leases") == names.count("aggregate_parents") == 2
+
+
+def test_nothing_is_left_on_the_cluster_when_results_are_dropped(kron12, two_workers):
+    placed = daskbfs.distribute(kron12, two_workers)
+    daskbfs.bfs(placed, int(kron12.random_sources(1)[0]))
+
+    def keys():
+        return {key for held in two_workers.has_what().values() for key in held}
+
+    held = keys()
+    for source in kron12.random_sources(3):
+        daskbfs.bfs(placed, int(source)).fetch()
+    deadline = time.time() + 10
+    while keys() - held and time.time() < deadline:
+        time.sleep(0.05)
+    assert keys() <= held
+
+
+def test_mistakes_are_told(kron12, two_workers):
+    placed = daskbfs.distribute(kron12, two_workers)
+    with pytest.raises(ValueError, match="driver 'resident' needs all partitions on one worker"):
+        daskbfs.bfs(placed, 0, driver="resident")
+    with pytest.raises(ValueError, match="strategy 'x' is unknown"):
+        daskbfs.distribute(kron12, two_workers, strategy="x")
+    with pytest.raises(ValueError, match="n_partitions 0 is out of range"):
+        daskbfs.distribute(kron12, two_workers, n_partitions=0)
+    with pytest.raises(ValueError, match="source -1 is not in the graph"):
+        daskbfs.bfs(placed, -1)
+
+
+def test_local_clusters_are_tuned():
+    with daskbfs.local_cluster() as cluster:
+        assert isinstance(cluster, TunedCluster)
+        with cluster.get_client() as client:
+            assert client.scheduler_comm.interval == 0
+            assert all(c.interval == 0 for c in cluster.scheduler.stream_comms.values())
+
+
+@pytest.mark.slow
+def test_a_cluster_started_from_the_shell(kron12, tmp_path):
+    folder = Path(sys.executable).parent
+    with contextlib.ExitStack() as stack:
+
+        def start(*words):
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [folder / "dask", *words],
+                    cwd=tmp_path,
+                    env=os.environ,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+            stack.callback(process.terminate)
+
+        file = tmp_path / "scheduler.json"
+        start("scheduler", "--port", "0", "--dashboard-address", ":0", "--scheduler-file", file)
+        for _ in range(2):
+            start("worker", "--nthreads", "1", "--no-dashboard", "--scheduler-file", file)
+        client = stack.enter_context(Client(scheduler_file=file, timeout=60))
+        client.wait_for_workers(2, timeout=60)
+        placed = daskbfs.distribute(kron12, client)
+        source = int(kron12.random_sources(1)[0])
+        check(kron12, source, daskbfs.bfs(placed, source, driver="auto"))
+        check(kron12, source, daskbfs.bfs(kron12, source, client, driver="auto"))
