@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: demo test check lint types clean
 
 demo: $(STAMP)
-	$(BIN)/daskbfs run kron:20 --sources 8 --validate --driver direct
+	$(BIN)/daskbfs run kron:20 --sources 8 --validate
 
 test: lint types
 	$(BIN)/pytest

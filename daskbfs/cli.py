@@ -19,6 +19,7 @@ from daskbfs import __version__
 if TYPE_CHECKING:
     from daskbfs.result import BFSResult
 
+_DRIVERS = ("auto", "direct", "resident", "waves")
 _DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
 _FORMATS = ("edge-list", "dimacs", "gap", "matrix-market", "metis")
 _WRITTEN_FORMATS = ("edge-list", "gap")
@@ -72,10 +73,23 @@ def main() -> None:
 )
 @click.option(
     "--driver",
-    type=click.Choice(["auto", "direct"]),
+    type=click.Choice(_DRIVERS),
     default="auto",
     show_default=True,
-    help="What runs the levels.",
+    help="What runs the levels; direct is without Dask.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="CPU workers of a cluster started here; one lives in this process.  [default: 1]",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Search on this Dask cluster.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["random"]),
+    default="random",
+    show_default=True,
+    help="How vertices are dealt to partitions.",
 )
 @click.option(
     "--direction",
@@ -84,7 +98,9 @@ def main() -> None:
 )
 @click.option("--depth-limit", type=click.IntRange(0), help="Go no further than so many edges.")
 @click.option(
-    "--threads", type=click.IntRange(1), help="Threads of the kernels.  [default: all cores]"
+    "--threads",
+    type=click.IntRange(1),
+    help="Threads of each worker's kernels.  [default: the cores, divided among workers]",
 )
 @click.option("--validate", is_flag=True, help="Make the five Graph500 checks on every tree.")
 @click.option(
@@ -104,6 +120,9 @@ def run(
     directed: bool,
     format: str | None,
     driver: str,
+    workers: int | None,
+    scheduler: str | None,
+    strategy: str,
     direction: str | None,
     depth_limit: int | None,
     threads: int | None,
@@ -115,15 +134,20 @@ def run(
 
     Without --source or --sources, one random vertex that is not isolated is the source.
     """
-    from daskbfs.bench.trials import run_trials, summarize
+    from daskbfs.bench.trials import placed_graph, run_trials, summarize
     from daskbfs.io.spec import open_graph
-    from daskbfs.kernels.compiling import threads as kernel_threads
+    from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
 
     if sources and n_sources:
         raise click.UsageError("--source and --sources exclude each other")
+    if scheduler and workers:
+        raise click.UsageError("--scheduler and --workers exclude each other")
+    if driver == "direct" and (scheduler or workers):
+        raise click.UsageError("--driver direct has no workers: leave --workers or --scheduler out")
+    check_threads(threads)
     say = _speaker(quiet or json_file == "-")
-    with kernel_threads(threads), bars(quiet=quiet) as progress:
+    with bars(quiet=quiet) as progress:
         opened = open_graph(
             graph,
             directed=directed or None,
@@ -136,16 +160,24 @@ def run(
         chosen = list(sources) or [int(v) for v in opened.random_sources(n_sources or 1, seed)]
         if not chosen:
             raise ValueError(f"{graph} has no edges, so no vertex to start from: give --source")
-        trials = run_trials(
+        with placed_graph(
             opened,
-            chosen,
-            driver=driver,
-            direction=direction,
-            depth_limit=depth_limit,
-            validate=validate,
-            progress=progress,
-        )
-    report = summarize(opened, trials, driver="direct", direction=direction)
+            direct=driver == "direct",
+            n_workers=workers,
+            scheduler=scheduler,
+            strategy=strategy,
+        ) as placed:
+            trials = run_trials(
+                placed,
+                chosen,
+                driver=driver,
+                direction=direction,
+                depth_limit=depth_limit,
+                threads=threads,
+                validate=validate,
+                progress=progress,
+            )
+            report = summarize(placed, trials, direction=direction)
     if json_file:
         _write_json(report, json_file)
     assert trials.last is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,20 @@ from daskbfs.partition import (
     to_arrays,
 )
 from daskbfs.placement import Placement, place
+from daskbfs.types import NONE
 
 
 class DistributedGraph:
     """A graph with partitions on the workers of a Dask cluster; made by :func:`distribute`."""
 
-    def __init__(self, graph: Graph, client: Client, layout: Layout, placement: Placement) -> None:
+    def __init__(
+        self, graph: Graph, client: Client, layout: Layout, placement: Placement, strategy: str
+    ) -> None:
         self.graph = graph
         self.client = client
         self.layout = layout
         self.placement = placement
+        self.strategy = strategy
         self.partitions: list[Future] = []
         self.numberings: dict[str, Future] = {}
         self.warm = False
@@ -59,6 +64,32 @@ class DistributedGraph:
     @property
     def n_partitions(self) -> int:
         return self.layout.n_partitions
+
+    def dask_columns(self, parts: Sequence[Future]) -> tuple[Any, Any]:
+        """Vertex ids and parents of a search as Dask arrays, a chunk for each partition."""
+        from dask.array import concatenate, from_delayed
+        from dask.delayed import delayed
+
+        run = uuid.uuid4().hex
+        dtype = self.graph.parent_dtype
+        columns: tuple[list[Any], list[Any]] = ([], [])
+        for w, worker in enumerate(self.placement.workers):
+            for i, p in enumerate(self.placement.held_by(worker)):
+                pair = self.client.submit(
+                    user_columns,
+                    parts[w],
+                    i,
+                    self.partitions[p],
+                    self.graph.ids.values,
+                    dtype,
+                    key=f"user_columns-{run}-{p}",
+                    workers=[worker],
+                    pure=False,
+                )
+                shape = (len(self.layout.rows[p]),)
+                for k, column in enumerate(columns):
+                    column.append(from_delayed(delayed(pair)[k], shape, dtype))
+        return tuple(concatenate(column) for column in columns)  # type: ignore[return-value]
 
     def random_sources(self, n: int, seed: int = 1) -> np.ndarray:
         """Up to ``n`` distinct vertices that are not isolated, the same for the same seed."""
@@ -121,7 +152,7 @@ async def spread(
     workers = sorted(await client.nthreads())
     placement = place(n_partitions if n_partitions is not None else len(workers), workers)
     layout = lay_out(graph, len(placement.holders), strategy, seed)
-    placed = DistributedGraph(graph, client, layout, placement)
+    placed = DistributedGraph(graph, client, layout, placement, strategy)
     numbering = placed.numbering
     run = uuid.uuid4().hex
     for worker in placement.workers:
@@ -145,6 +176,20 @@ async def spread(
         del raw, arrays
         await settled(placed.partitions[-1:])
     return placed
+
+
+def user_columns(
+    parts: Sequence[Any], i: int, partition: Partition, ids: np.ndarray | None, dtype: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """A partition's vertices, and their parents, in the user's ids."""
+    rows = slice(partition.first, partition.first + partition.n_rows)
+    vertex = partition.numbering.vertex[rows].astype(np.int64)
+    parent = parts[i].parent[: partition.n_rows].astype(np.int64)
+    reached = parent != int(NONE)
+    parent[~reached] = -1
+    if ids is not None:
+        vertex, parent[reached] = ids[vertex], ids[parent[reached]]
+    return vertex.astype(dtype), parent.astype(dtype)
 
 
 def pin_partition(arrays: dict[str, Any], numbering: Numbering) -> Partition:

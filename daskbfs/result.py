@@ -15,7 +15,7 @@ from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.compiling import threads as kernel_threads
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.kernels.tree import UNKNOWN, levels_from_parents
-from daskbfs.telemetry import LevelTable
+from daskbfs.telemetry import NO_PHASES, LevelTable, Phases
 from daskbfs.types import NONE
 
 
@@ -66,19 +66,26 @@ class BFSResult:
         source: int,
         levels: LevelTable,
         seconds: float,
+        *,
+        phases: Phases = NO_PHASES,
         last_level: int | None = None,
         threads: int | None = None,
+        driver: str = "direct",
     ) -> None:
         self.graph = tree.graph
         self.source = source
         self.levels = levels
         self.seconds = seconds
+        self.phases = phases
+        """Where the seconds went: init, compute, push, pull, gather, aggregate."""
         self.last_level = last_level
         """The level at which a depth limit or targets ended the search; None for a full search."""
         self.fetch_seconds = 0.0
         """Time that the assembly of ``parent`` took; 0 before it is asked for."""
         self._tree = tree
         self._threads = threads
+        self.driver = driver
+        """What ran the levels."""
 
     @cached_property
     def parent(self) -> np.ndarray:
@@ -148,6 +155,17 @@ class BFSResult:
             self.fetch_seconds += time.perf_counter() - start
         _ = self.parent
         return self
+
+    def to_dask(self) -> tuple[Any, Any]:
+        """The tree as Dask arrays that stay on the cluster: vertex ids, and their parents.
+
+        Both have one chunk for each partition, on the worker that holds it; vertices without
+        edges are left out, unreached ones have the parent -1.
+        """
+        placed = self._tree.placed
+        if placed is None:
+            raise ValueError("this search ran without a cluster: result.parent is all there is")
+        return placed.dask_columns(self._tree.parts)  # type: ignore[no-any-return]
 
     @property
     def vertices(self) -> np.ndarray:

@@ -109,9 +109,17 @@ def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | 
         return _isolated(graph, source)
     outcome = direct.search(graph, program, Share(threads))
     seconds = time.perf_counter() - start
-    levels = LevelTable(outcome.records)
+    levels = LevelTable(outcome.measured.records)
     tree = Tree(graph, graph.order, None, lambda: outcome.parts[0].parent)
-    return BFSResult(tree, source, levels, seconds, _last_level(program, levels), threads)
+    return BFSResult(
+        tree,
+        source,
+        levels,
+        seconds,
+        phases=outcome.measured.phases,
+        last_level=_last_level(program, levels),
+        threads=threads,
+    )
 
 
 async def _search_there(
@@ -140,7 +148,9 @@ async def _search_there(
     run = resident.search if driver == "resident" else waves.search
     found = await run(placed, program, threads)
     seconds = time.perf_counter() - start
-    levels = LevelTable(await found.records)
+    measured = await found.measured
+    levels = LevelTable(measured.records)
+    phases = measured.phases.plus(init=found.init_seconds, aggregate=found.aggregate_seconds)
     tree = Tree(
         placed.graph,
         placed.place,
@@ -150,7 +160,15 @@ async def _search_there(
         functools.partial(gather_parts, client, found.parts),
         found.parts,
     )
-    return BFSResult(tree, source, levels, seconds, _last_level(program, levels))
+    return BFSResult(
+        tree,
+        source,
+        levels,
+        seconds,
+        phases=phases,
+        last_level=_last_level(program, levels),
+        driver=driver,
+    )
 
 
 async def _placed(graph: Graph, client: Client) -> DistributedGraph:

@@ -6,6 +6,7 @@ which algorithm runs, or what drives it. A process without Dask calls the same f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from daskbfs import machine
 from daskbfs.kernels.compiling import n_threads, threads
 from daskbfs.partition import Numbering, Partition
 from daskbfs.programs import Program
+from daskbfs.telemetry import LevelRecord, Phases
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,19 @@ class Leases:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What a search measured: a record per level and partition, and where the seconds went."""
+
+    records: tuple[LevelRecord, ...]
+    phases: Phases
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is left of a search: its parts, by partition, and its last message's records."""
+    """What is left of a search: its parts, by partition, and what was measured."""
 
     parts: tuple[Any, ...]
-    records: tuple[Any, ...]
+    measured: Measured
 
 
 def open_leases(program: Program, partitions: Sequence[Partition], share: Share) -> Leases:
@@ -109,11 +119,15 @@ def aggregate_parents(
 def run_search(program: Program, partitions: Sequence[Partition], share: Share) -> Outcome:
     """A whole search where all partitions are in one place: no level leaves the process."""
     numbering = partitions[0].numbering
+    start = time.perf_counter()
     leases = open_leases(program, partitions, share)
     message = program.first(numbering)
+    opened = time.perf_counter()
     while not program.done(message):
         reply = expand_level(program, partitions, leases, message)
         message = gather_frontier(program, numbering, message, [reply])
+    searched = time.perf_counter()
     owed = close_leases(program, partitions, leases, message)
     parts = aggregate_parents(program, partitions, leases, [owed])
-    return Outcome(parts, message.records)
+    phases = message.phases.plus(init=opened - start, aggregate=time.perf_counter() - searched)
+    return Outcome(parts, Measured(message.records, phases))

@@ -28,6 +28,33 @@ class LevelRecord:
     exchanged_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where the seconds of a search went; whatever is in none of them is waiting."""
+
+    init: float = 0.0
+    """Until leases are open and the first level is on its way."""
+    compute: float = 0.0
+    """Kernels: over the levels, the slowest partition's."""
+    push: float = 0.0
+    """Exchange around top-down levels: from one gather to the next, less kernels and gather."""
+    pull: float = 0.0
+    """Exchange around bottom-up levels."""
+    gather: float = 0.0
+    """Merging frontiers and choosing directions."""
+    aggregate: float = 0.0
+    """Bringing parents to their rows, after the last level."""
+
+    def plus(self, **seconds: float) -> Phases:
+        """With some seconds more."""
+        return dataclasses.replace(
+            self, **{name: getattr(self, name) + value for name, value in seconds.items()}
+        )
+
+
+NO_PHASES = Phases()
+
+
 def _cells(record: LevelRecord) -> tuple[str, ...]:
     """What a table shows of a record."""
     return (

@@ -34,7 +34,8 @@ def invoke(*words):
 
 
 def test_run_keeps_the_json_contract(tmp_path):
-    done = invoke("run", "kron:10", "--sources", 5, "--validate", "--json", tmp_path / "r.json")
+    words = ["run", "kron:10", "--sources", 5, "--validate", "--json", tmp_path / "r.json"]
+    done = invoke(*words, "--driver", "direct")
     assert done.exit_code == 0, done.output
     report = json.loads((tmp_path / "r.json").read_text())
     assert set(report) == REPORT
@@ -59,6 +60,30 @@ def test_run_keeps_the_json_contract(tmp_path):
     inverse = sum(1 / trial["teps"] for trial in report["trials"])
     assert report["harmonic_mean_teps"] == pytest.approx(5 / inverse)
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize(
+    ("words", "driver", "n"), [([], "resident", 1), (["--workers", 2], "waves", 2)]
+)
+def test_run_on_a_cluster_of_its_own_keeps_the_contract_too(tmp_path, words, driver, n):
+    words = ["run", "kron:10", "--sources", 2, "--validate", *words]
+    done = invoke(*words, "--json", tmp_path / "r.json")
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert set(report) == REPORT
+    assert (report["driver"], report["strategy"]) == (driver, "random")
+    assert report["cluster"]["workers"] == n
+    assert report["cluster"]["devices"] == {"cpu": n, "gpu": 0, "gpu-emulated": 0}
+    assert report["validated"] is True
+    for trial in report["trials"]:
+        assert set(trial) == TRIAL
+        assert trial["n_levels"] * n == len(trial["levels"])
+
+
+def test_run_on_a_cluster_that_is_there():
+    with daskbfs.local_cluster() as cluster:
+        done = invoke("run", "kron:8", "--scheduler", cluster.scheduler_address, "--json", "-")
+    assert json.loads(done.stdout)["cluster"]["workers"] == 1
 
 
 def test_run_shows_a_table_and_the_rate():
@@ -116,6 +141,9 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         (["run", "kron:8", "--directed"], "is undirected"),
         (["run", "kron:8", "--threads", "9999"], "kernels can use 1 to"),
         (["run", "kron:8", "--source", "1", "--sources", "2"], "exclude each other"),
+        (["run", "kron:8", "--workers", "1", "--scheduler", "x"], "exclude each other"),
+        (["run", "kron:8", "--workers", "1", "--driver", "direct"], "direct has no workers"),
+        (["run", "kron:8", "--workers", "2", "--driver", "resident"], "partitions on one worker"),
         (["run", "kron:8", "--format", "gap"], "'kron:8' is generated: only files have a format"),
         (["run", "kron:8", "--format", "word"], "is not one of 'edge-list'"),
         (["run", "kron:8", "--json", "/no/such/folder/x.json"], "/no/such/folder does not exist"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from distributed import Client, Worker
 from distributed.utils_test import gen_cluster
@@ -37,6 +39,11 @@ async def test_partitions_stay_where_they_are_put(c, s, *workers):
         task = s.tasks[placed.partitions[p].key]
         assert {w.address for w in task.who_has} == {holder}
         assert task.worker_restrictions == {holder}
+    # what was sent there is gone, once it became a partition
+    for _ in range(100):
+        if not [key for key in s.tasks if "dict" in str(key)]:
+            break
+        await asyncio.sleep(0.05)
     assert not [key for key in s.tasks if "dict" in str(key)]
 
 

@@ -216,3 +216,37 @@ def test_a_cluster_started_from_the_shell(kron12, tmp_path):
         source = int(kron12.random_sources(1)[0])
         check(kron12, source, daskbfs.bfs(placed, source, driver="auto"))
         check(kron12, source, daskbfs.bfs(kron12, source, client, driver="auto"))
+
+
+def test_phases_tell_where_the_seconds_went(kron12, one_worker, two_workers):
+    source = int(kron12.random_sources(1)[0])
+    placed = daskbfs.distribute(kron12, two_workers)
+    daskbfs.bfs(placed, source)
+    result = daskbfs.bfs(placed, source)
+    phases = result.phases
+    assert phases.compute == pytest.approx(result.kernel_seconds)
+    for name in ("init", "push", "pull", "gather", "aggregate"):
+        assert 0 < getattr(phases, name) < result.seconds, name
+    total = sum(getattr(phases, name) for name in phases.__slots__)
+    assert 0.5 * result.seconds < total < 1.1 * result.seconds
+    alone = daskbfs.bfs(daskbfs.distribute(kron12, one_worker), source).phases
+    assert alone.push == alone.pull == 0
+    assert alone.compute > 0
+
+
+@pytest.mark.parametrize("factor", [1, 10**10])
+def test_results_as_dask_arrays_stay_on_the_cluster(two_workers, factor):
+    edges = np.random.default_rng(5).integers(0, 400, size=(800, 2)) * factor
+    graph = daskbfs.from_edges(edges)
+    placed = daskbfs.distribute(graph, two_workers, n_partitions=3)
+    source = int(graph.random_sources(1)[0])
+    result = daskbfs.bfs(placed, source)
+    vertices, parents = result.to_dask()
+    assert vertices.numblocks == parents.numblocks == (3,)
+    columns = [two_workers.compute(column).result().tolist() for column in (vertices, parents)]
+    tree = dict(zip(*columns, strict=True))
+    expected = dict(zip(result.vertices.tolist(), result.parent.tolist(), strict=True))
+    assert {v: p for v, p in expected.items() if v in tree} == tree
+    assert all(p == -1 for v, p in expected.items() if v not in tree)
+    with pytest.raises(ValueError, match="ran without a cluster"):
+        daskbfs.bfs(graph, source, driver="direct").to_dask()

@@ -37,7 +37,7 @@ def search(graph, n, source, direction="beamer", seed=1, **options):
     outcome = run_search(program, partitions, Share())
     found = np.concatenate([part.parent for part in outcome.parts])
     tree = Tree(graph, place, layout.global_id, lambda: found)
-    return BFSResult(tree, source, LevelTable(outcome.records), 1.0)
+    return BFSResult(tree, source, LevelTable(outcome.measured.records), 1.0)
 
 
 @pytest.mark.parametrize("directed", [False, True])

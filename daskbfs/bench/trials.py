@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from distributed import Client
+
 from daskbfs import __version__, config, machine
+from daskbfs.cluster import local_cluster, tune
+from daskbfs.distribution import DistributedGraph, distribute
 from daskbfs.graph import Graph
 from daskbfs.progress import Progress, silent
 from daskbfs.result import BFSResult
@@ -26,32 +31,62 @@ class Trials:
     failure: ValidationError | None = None
 
 
-def run_trials(
+@contextlib.contextmanager
+def placed_graph(
     graph: Graph,
+    *,
+    direct: bool,
+    n_workers: int | None = None,
+    scheduler: str | None = None,
+    strategy: str = "random",
+) -> Iterator[Graph | DistributedGraph]:
+    """The graph where it is to be searched: here, on a given cluster, or on one of our own."""
+    if direct:
+        yield graph
+    elif scheduler is not None:
+        with Client(scheduler, set_as_default=False) as client, tune(client):
+            yield distribute(graph, client, strategy=strategy)
+    else:
+        with local_cluster(n_workers or 1) as cluster, cluster.get_client() as client:
+            yield distribute(graph, client, strategy=strategy)
+
+
+def run_trials(
+    graph: Graph | DistributedGraph,
     sources: Sequence[int],
     *,
     driver: str,
     direction: str | None,
     depth_limit: int | None,
+    threads: int | None,
     validate: bool,
     progress: Progress = silent,
 ) -> Trials:
     """Search from each source; with ``validate``, stop at the first wrong tree."""
     trials = Trials(validated=True if validate else None)
     for n, source in enumerate(sources, 1):
-        result = bfs(graph, source, driver=driver, direction=direction, depth_limit=depth_limit)
-        _ = result.parent  # the assembly is part of the trial
+        result = bfs(
+            graph,
+            source,
+            driver=driver,
+            direction=direction,
+            depth_limit=depth_limit,
+            threads=threads,
+        )
+        result.fetch()  # the assembly is part of the trial
         trials.last = result
         trials.records.append(result.to_dict())
         progress("searching", n, len(sources))
-        if validate and not _is_right(graph, result, trials):
+        if validate and not _is_right(result, trials):
             break
     return trials
 
 
-def _is_right(graph: Graph, result: BFSResult, trials: Trials) -> bool:
+def _is_right(result: BFSResult, trials: Trials) -> bool:
     try:
-        validate(graph, result.source, result.parent, result.level, last_level=result.last_level)
+        validate(
+            result.graph, result.source, result.parent, result.level, last_level=result.last_level
+        )
     except ValidationError as error:
         trials.validated, trials.failure = False, error
         return False
@@ -59,14 +94,25 @@ def _is_right(graph: Graph, result: BFSResult, trials: Trials) -> bool:
 
 
 def summarize(
-    graph: Graph, trials: Trials, *, driver: str, direction: str | None
+    placed: Graph | DistributedGraph, trials: Trials, *, direction: str | None
 ) -> dict[str, Any]:
     """The JSON contract of ``daskbfs run``."""
+    assert trials.last is not None
+    cluster, peak_bytes = None, machine.peak_bytes()
+    graph = placed.graph if isinstance(placed, DistributedGraph) else placed
+    if isinstance(placed, DistributedGraph):
+        n_workers = len(placed.placement.workers)
+        cluster = {
+            "workers": n_workers,
+            "devices": {"cpu": n_workers, "gpu": 0, "gpu-emulated": 0},
+        }
+        if not placed.placement.coordinator.startswith("inproc"):
+            peak_bytes += sum(placed.client.run(machine.peak_bytes).values())
     rates = [record["teps"] for record in trials.records]
     return {
         "daskbfs": __version__,
         "machine": machine.describe(),
-        "cluster": None,
+        "cluster": cluster,
         "graph": {
             "name": graph.name,
             "n_vertices": graph.n_vertices,
@@ -75,10 +121,10 @@ def summarize(
             "bytes": graph.nbytes,
             "construction_seconds": graph.construction_seconds,
             "generation_seconds": graph.generation_seconds,
-            "peak_bytes": machine.peak_bytes(),
+            "peak_bytes": peak_bytes,
         },
-        "driver": driver,
-        "strategy": None,
+        "driver": trials.last.driver,
+        "strategy": placed.strategy if isinstance(placed, DistributedGraph) else None,
         "direction": direction or config.get("direction.default"),
         "validated": trials.validated,
         "trials": trials.records,

@@ -18,10 +18,12 @@ from daskbfs.warming import warm
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A finished search on a cluster: its parts, by worker, and its records."""
+    """A finished search on a cluster: its parts, by worker, and what was measured."""
 
     parts: list[Future]
-    records: Future
+    measured: Future
+    init_seconds: float = 0.0
+    aggregate_seconds: float = 0.0
 
 
 def new_run() -> str:

@@ -10,7 +10,7 @@ from daskbfs.cluster import settled
 from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers.common import Placed, new_run, shares
 from daskbfs.programs import Program
-from daskbfs.superstep import Outcome, run_search
+from daskbfs.superstep import Measured, Outcome, run_search
 
 
 async def search(graph: DistributedGraph, program: Program, threads: int | None) -> Placed:
@@ -27,7 +27,7 @@ async def search(graph: DistributedGraph, program: Program, threads: int | None)
         pure=False,
     )
     await settled([outcome])
-    return Placed([_part(graph, outcome, worker, run)], _records(graph, outcome, worker, run))
+    return Placed([_part(graph, outcome, worker, run)], _measured(graph, outcome, worker, run))
 
 
 def _part(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Future:
@@ -36,9 +36,9 @@ def _part(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Fu
     )
 
 
-def _records(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Future:
+def _measured(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Future:
     return graph.client.submit(
-        records_of, outcome, key=f"records_of-{run}", workers=[worker], pure=False
+        measured_of, outcome, key=f"measured_of-{run}", workers=[worker], pure=False
     )
 
 
@@ -47,6 +47,6 @@ def parts_of(outcome: Outcome) -> tuple[Any, ...]:
     return outcome.parts
 
 
-def records_of(outcome: Outcome) -> tuple[Any, ...]:
+def measured_of(outcome: Outcome) -> Measured:
     """What was measured."""
-    return outcome.records
+    return outcome.measured

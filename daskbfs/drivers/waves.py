@@ -7,6 +7,7 @@ levels. The type of a gather's result tells the client that a search is done; no
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers.common import Placed, new_run, shares
 from daskbfs.programs import Program
 from daskbfs.superstep import (
+    Measured,
     aggregate_parents,
     close_leases,
     expand_level,
@@ -55,8 +57,7 @@ class _Tasks:
 
 async def search(graph: DistributedGraph, program: Program, threads: int | None) -> Placed:
     """Run a program in waves."""
-    wave = _Waves(graph, program, threads)
-    return await wave.finish(await wave.run_levels())
+    return await _Waves(graph, program, threads).search()
 
 
 class _Waves:
@@ -70,12 +71,22 @@ class _Waves:
         self.coordinator = graph.placement.coordinator
         self.shares = shares(graph, threads)
         self.leases: list[Future] = []
+        self.init_seconds = 0.0
 
-    async def run_levels(self) -> Any:
+    async def search(self) -> Placed:
+        """Run all levels, then bring parents to the rows that they belong to."""
+        message = await self._run_levels()
+        ended = time.perf_counter()
+        parts, measured = self._finish(message)
+        await settled(parts)
+        return Placed(parts, measured, self.init_seconds, time.perf_counter() - ended)
+
+    async def _run_levels(self) -> Any:
         """Submit levels ahead of the search until a gather says that it is done.
 
         Returns the last message: a future, or the first message where that is the last too.
         """
+        start = time.perf_counter()
         tasks = _Tasks(self.graph)
         leases = [
             tasks.add(
@@ -93,6 +104,8 @@ class _Waves:
         gathers = self._add_levels(tasks, 0, n_ahead, first, leases)
         futures = tasks.submit([*leases, *gathers])
         self.leases, pending = futures[: len(leases)], futures[len(leases) :]
+        await settled(self.leases)
+        self.init_seconds = time.perf_counter() - start
         if not pending:
             return first
         for level in itertools.count():
@@ -141,8 +154,8 @@ class _Waves:
             gathers.append(message)
         return gathers
 
-    async def finish(self, message: Any) -> Placed:
-        """Bring parents to the rows that they belong to."""
+    def _finish(self, message: Any) -> tuple[list[Future], Future]:
+        """Submit what follows the last level: parts of the result, and what was measured."""
         tasks = _Tasks(self.graph)
         owed = [
             tasks.add(
@@ -168,15 +181,13 @@ class _Waves:
             )
             for w, worker in enumerate(self.workers)
         ]
-        records = tasks.add(
-            self.coordinator, (f"records_of_message-{self.run}",), records_of_message, message
+        measured = tasks.add(
+            self.coordinator, (f"measured_of_message-{self.run}",), measured_of_message, message
         )
-        *futures, last = tasks.submit([*parts, records])
-        await settled(futures)
-        return Placed(futures, last)
+        *futures, last = tasks.submit([*parts, measured])
+        return futures, last
 
 
-def records_of_message(message: Any) -> tuple[Any, ...]:
+def measured_of_message(message: Any) -> Measured:
     """What was measured up to a message."""
-    records: tuple[Any, ...] = message.records
-    return records
+    return Measured(message.records, message.phases)

@@ -67,6 +67,24 @@ def enter_ids(ids, first, n_padded, visited, parent):
                 parent[ids[i]] = NONE
 
 
+@kernel
+def adopt(ids, vertices, first, parent):
+    """Take parents that other partitions found, for own rows that have none."""
+    for i in range(ids.size):
+        row = ids[i] - first  # wraps around for ids below: far too large
+        if row < parent.size and parent[row] == NONE:
+            parent[row] = vertices[i]
+
+
+@kernel
+def first_orphan(visited, parent, n_rows):
+    """The first visited row without a parent, or -1."""
+    for row in range(n_rows):
+        if parent[row] == NONE and (visited[row >> 6] >> np.uint64(row & 63)) & ONE:
+            return row
+    return -1
+
+
 @parallel_kernel
 def cut_rows(rows, indptr, indices, global_id, new_indptr, new_indices):
     """Copy some rows, in order, with neighbours as global ids."""

@@ -18,11 +18,19 @@ import numpy as np
 from daskbfs.direction import Policy, Summary
 from daskbfs.kernels import cpu
 from daskbfs.kernels.compiling import n_threads
-from daskbfs.kernels.frontier import enter, enter_ids, list_bits, mark, weigh
+from daskbfs.kernels.frontier import (
+    adopt,
+    enter,
+    enter_ids,
+    first_orphan,
+    list_bits,
+    mark,
+    weigh,
+)
 from daskbfs.kernels.ids import forget_unvisited
 from daskbfs.lease import Frontier, Lease, StaleLease
 from daskbfs.partition import Numbering, Partition
-from daskbfs.telemetry import LevelRecord
+from daskbfs.telemetry import NO_PHASES, LevelRecord, Phases
 from daskbfs.types import NONE, Device, Direction
 
 
@@ -38,6 +46,9 @@ class Message:
     """Targets not yet reached; None when there are none to wait for."""
     done: bool
     records: tuple[LevelRecord, ...] = ()
+    phases: Phases = NO_PHASES
+    gathered_at: float | None = None
+    """When the gather ended, by its own clock; None before the first."""
 
 
 class LastMessage(Message):
@@ -82,7 +93,7 @@ class BFS:
         """The source alone is the frontier."""
         frontier = Frontier(1, ids=np.array([self.source], np.uint32))
         summary = Summary.at_source(numbering.n_rows, numbering.n_arcs, self.degree)
-        return self._decide(0, frontier, Direction.TOP_DOWN, summary, self.targets, ())
+        return self._decide(0, frontier, Direction.TOP_DOWN, summary, self.targets, (), NO_PHASES)
 
     def _decide(
         self,
@@ -92,6 +103,8 @@ class BFS:
         summary: Summary,
         wanted: tuple[int, ...] | None,
         records: tuple[LevelRecord, ...],
+        phases: Phases,
+        gathered_at: float | None = None,
     ) -> Message:
         """The message for a level: which way, or not at all."""
         if wanted is not None:
@@ -100,7 +113,7 @@ class BFS:
         kind = LastMessage if done else Message
         if not done:
             direction = self.policy(direction, summary)
-        return kind(level, frontier, direction, summary, wanted, done, records)
+        return kind(level, frontier, direction, summary, wanted, done, records, phases, gathered_at)
 
     def open(self, partition: Partition, worker: str | None) -> Lease:
         """Only the source and the padding rows are visited."""
@@ -230,16 +243,33 @@ class BFS:
 
     def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
         """Merge what all workers found, count it, and choose the direction."""
-        if numbering.n_partitions == 1:
+        start = time.perf_counter()
+        alone = numbering.n_partitions == 1
+        if alone:
             (reply,) = replies
             found, scout_count = reply.found, reply.scout_count
         else:
             found = _merged(numbering, replies)
             scout_count = _scout_count(numbering, found)
         summary = message.summary.after(message.direction, found.size, scout_count)
-        records = message.records + tuple(r for reply in replies for r in reply.records)
-        level = message.level + 1
-        return self._decide(level, found, message.direction, summary, message.wanted, records)
+        fresh = tuple(record for reply in replies for record in reply.records)
+        slowest = max(record.kernel_seconds for record in fresh)
+        now = time.perf_counter()
+        phases = message.phases.plus(compute=slowest, gather=now - start)
+        if message.gathered_at is not None and not alone:
+            exchange = max(0.0, start - message.gathered_at - slowest)
+            top_down = message.direction is Direction.TOP_DOWN
+            phases = phases.plus(**{"push" if top_down else "pull": exchange})
+        return self._decide(
+            message.level + 1,
+            found,
+            message.direction,
+            summary,
+            message.wanted,
+            message.records + fresh,
+            phases,
+            now,
+        )
 
     def done(self, message: Message) -> bool:
         """Whether the frontier is empty, or a limit or all targets are reached."""
@@ -270,14 +300,9 @@ class BFS:
             return Part(partition.first, lease.parent)
         parent = lease.parent[partition.rows].copy()
         for ids, found in owed:
-            mine = (ids >= partition.first) & (ids < partition.rows.stop)
-            row, vertex = ids[mine] - np.uint32(partition.first), found[mine]
-            orphans = parent[row] == NONE
-            parent[row[orphans]] = vertex[orphans]
-        visited = lease.visited[partition.words].view(np.uint8)
-        orphan = (parent == NONE) & np.unpackbits(visited, bitorder="little").astype(bool)
-        if orphan[: partition.n_rows].any():
-            row = int(np.flatnonzero(orphan)[0])
+            adopt(_owned(ids), _owned(found), np.uint32(partition.first), parent)
+        row = first_orphan(lease.visited[partition.words], parent, partition.n_rows)
+        if row >= 0:
             raise RuntimeError(f"row {row} of partition {partition.number} was visited by nobody")
         return Part(partition.first, parent)
 
