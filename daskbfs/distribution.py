@@ -179,12 +179,12 @@ async def spread(
 
 
 def user_columns(
-    parts: Sequence[Any], i: int, partition: Partition, ids: np.ndarray | None, dtype: Any
+    held: Any, i: int, partition: Partition, ids: np.ndarray | None, dtype: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """A partition's vertices, and their parents, in the user's ids."""
     rows = slice(partition.first, partition.first + partition.n_rows)
     vertex = partition.numbering.vertex[rows].astype(np.int64)
-    parent = parts[i].parent[: partition.n_rows].astype(np.int64)
+    parent = held.parts[i].parent[: partition.n_rows].astype(np.int64)
     reached = parent != int(NONE)
     parent[~reached] = -1
     if ids is not None:

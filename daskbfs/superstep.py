@@ -59,10 +59,16 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What is left of a search: its parts, by partition, and what was measured."""
+class Parts:
+    """The parts of a result that one worker holds, by partition."""
 
     parts: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Parts):
+    """What is left of a search in one place: its parts, and what was measured."""
+
     measured: Measured
 
 
@@ -107,12 +113,14 @@ def close_leases(
 
 def aggregate_parents(
     program: Program, partitions: Sequence[Partition], leases: Leases, owed: Sequence[Sequence[Any]]
-) -> tuple[Any, ...]:
+) -> Parts:
     """The parts of the result that this worker holds, with what all others owe it."""
     debts = [debt for worker in owed for debt in worker]
-    return tuple(
-        program.settle(partition, lease, debts)
-        for partition, lease in zip(partitions, leases.leases, strict=True)
+    return Parts(
+        tuple(
+            program.settle(partition, lease, debts)
+            for partition, lease in zip(partitions, leases.leases, strict=True)
+        )
     )
 
 
@@ -128,6 +136,6 @@ def run_search(program: Program, partitions: Sequence[Partition], share: Share) 
         message = gather_frontier(program, numbering, message, [reply])
     searched = time.perf_counter()
     owed = close_leases(program, partitions, leases, message)
-    parts = aggregate_parents(program, partitions, leases, [owed])
+    parts = aggregate_parents(program, partitions, leases, [owed]).parts
     phases = message.phases.plus(init=opened - start, aggregate=time.perf_counter() - searched)
     return Outcome(parts, Measured(message.records, phases))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -191,31 +190,30 @@ def test_local_clusters_are_tuned():
 
 @pytest.mark.slow
 def test_a_cluster_started_from_the_shell(kron12, tmp_path):
-    folder = Path(sys.executable).parent
-    with contextlib.ExitStack() as stack:
-
-        def start(*words):
-            process = stack.enter_context(
-                subprocess.Popen(
-                    [folder / "dask", *words],
-                    cwd=tmp_path,
-                    env=os.environ,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-            )
-            stack.callback(process.terminate)
-
-        file = tmp_path / "scheduler.json"
-        start("scheduler", "--port", "0", "--dashboard-address", ":0", "--scheduler-file", file)
-        for _ in range(2):
-            start("worker", "--nthreads", "1", "--no-dashboard", "--scheduler-file", file)
-        client = stack.enter_context(Client(scheduler_file=file, timeout=60))
-        client.wait_for_workers(2, timeout=60)
-        placed = daskbfs.distribute(kron12, client)
-        source = int(kron12.random_sources(1)[0])
-        check(kron12, source, daskbfs.bfs(placed, source, driver="auto"))
-        check(kron12, source, daskbfs.bfs(kron12, source, client, driver="auto"))
+    script = Path(__file__).parents[1] / "cluster_configs" / "local.sh"
+    file = tmp_path / "scheduler.json"
+    process = subprocess.Popen(
+        [script, "2", file],
+        cwd=tmp_path,
+        env=os.environ
+        | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        | {"DASHBOARD": ":0"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.time() + 60
+        while not file.exists() and time.time() < deadline:
+            time.sleep(0.1)
+        with Client(scheduler_file=file, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+            placed = daskbfs.distribute(kron12, client)
+            source = int(kron12.random_sources(1)[0])
+            check(kron12, source, daskbfs.bfs(placed, source))
+            check(kron12, source, daskbfs.bfs(kron12, source, client))
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
 
 
 def test_phases_tell_where_the_seconds_went(kron12, one_worker, two_workers):

@@ -62,7 +62,9 @@ def fetch_parts(client: Client, parts: list[Future]) -> np.ndarray:
 async def gather_parts(client: Client, parts: list[Future]) -> np.ndarray:
     """The parents by global id, from all workers."""
     by_worker = await client.gather(parts, direct=True)
-    by_partition = sorted((p for held in by_worker for p in held), key=lambda part: part.first)
+    by_partition = sorted(
+        (p for held in by_worker for p in held.parts), key=lambda part: part.first
+    )
     if len(by_partition) == 1:
         alone: np.ndarray = by_partition[0].parent
         return alone if alone.flags.writeable else alone.copy()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from distributed import Future
-
 from daskbfs.cluster import settled
 from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers.common import Placed, new_run, shares
@@ -26,27 +22,13 @@ async def search(graph: DistributedGraph, program: Program, threads: int | None)
         workers=[worker],
         pure=False,
     )
-    await settled([outcome])
-    return Placed([_part(graph, outcome, worker, run)], _measured(graph, outcome, worker, run))
-
-
-def _part(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Future:
-    return graph.client.submit(
-        parts_of, outcome, key=f"parts_of-{run}", workers=[worker], pure=False
-    )
-
-
-def _measured(graph: DistributedGraph, outcome: Future, worker: str, run: str) -> Future:
-    return graph.client.submit(
+    measured = graph.client.submit(
         measured_of, outcome, key=f"measured_of-{run}", workers=[worker], pure=False
     )
-
-
-def parts_of(outcome: Outcome) -> tuple[Any, ...]:
-    """The parts of a result, by partition."""
-    return outcome.parts
+    await settled([outcome])
+    return Placed([outcome], measured)
 
 
 def measured_of(outcome: Outcome) -> Measured:
-    """What was measured."""
+    """What was measured, without the tree."""
     return outcome.measured
