@@ -11,8 +11,10 @@ import gc
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from distributed import Client, Future, LocalCluster, wait
+from distributed import Client, Future, LocalCluster, get_worker, wait
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
+
+from daskbfs.warming import warm
 
 _PLUGIN = "daskbfs-low-latency"
 
@@ -39,6 +41,11 @@ class _Streams:
             for stream, interval in self._intervals.values():
                 stream.interval = interval
             self._intervals.clear()
+
+    @property
+    def hurrying(self) -> bool:
+        """Whether anybody wants low latency here."""
+        return bool(self._wanted_by)
 
     @classmethod
     def of(cls, owner: Any) -> _Streams:
@@ -151,6 +158,9 @@ class Tuning:
 def tune(client: Client) -> Any:
     """Cut the batching intervals of a client's cluster, for as long as a search needs them cut.
 
+    Workers that search for a tuned client also exempt what they have loaded from garbage
+    collection (``gc.freeze``), since a full collection takes longer than a level.
+
     Parameters
     ----------
     client
@@ -214,11 +224,25 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
         "memory_limit": 0,  # partitions are pinned: a worker must not pause or spill
     }
     cluster = TunedCluster(**defaults | options)
-    # a full collection would look at every object that numba and Dask made, and stop client and
-    # scheduler for 50 ms in the middle of a search
+    exempt_from_collection()
+    return cluster
+
+
+def exempt_from_collection() -> None:
+    """Take what is there now out of the garbage collector's sight.
+
+    A full collection looks at every object that numba and Dask made, and would stop this process
+    for 50 ms in the middle of a search.
+    """
     gc.collect()
     gc.freeze()
-    return cluster
+
+
+def warm_worker(indptr_dtype: str, n_partitions: int) -> None:
+    """Make kernels ready on this worker; on a tuned one, keep collections short from now on."""
+    warm(indptr_dtype, n_partitions)
+    if _Streams.of(get_worker()).hurrying:
+        exempt_from_collection()
 
 
 async def settled(futures: Sequence[Future]) -> None:

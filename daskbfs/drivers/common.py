@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from distributed import Client, Future
 
-from daskbfs.cluster import settled
+from daskbfs.cluster import settled, warm_worker
 from daskbfs.distribution import DistributedGraph
 from daskbfs.placement import workers_per_machine
 from daskbfs.superstep import Share
-from daskbfs.warming import warm
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,11 @@ async def warm_workers(graph: DistributedGraph) -> None:
         dtype = str(graph.graph.out.indptr.dtype)
         futures = [
             graph.client.submit(
-                warm, dtype, graph.n_partitions, workers=[worker], key=f"warm-{new_run()}"
+                warm_worker,
+                dtype,
+                graph.n_partitions,
+                workers=[worker],
+                key=f"warm_worker-{new_run()}",
             )
             for worker in graph.placement.workers
         ]
