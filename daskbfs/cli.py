@@ -145,7 +145,8 @@ def run(
         raise click.UsageError("--scheduler and --workers exclude each other")
     if driver == "direct" and (scheduler or workers):
         raise click.UsageError("--driver direct has no workers: leave --workers or --scheduler out")
-    check_threads(threads)
+    if scheduler is None:  # workers elsewhere know best what they have
+        check_threads(threads)
     say = _speaker(quiet or json_file == "-")
     with bars(quiet=quiet) as progress:
         opened = open_graph(

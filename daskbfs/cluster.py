@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -254,17 +255,18 @@ async def settled(futures: Sequence[Future]) -> None:
             await future
 
 
-_EMBEDDED: list[Client] = []
+_EMBEDDED: dict[int, Client] = {}
 
 
 def embedded_client() -> Client:
     """The client of a cluster inside this process, started when it is first needed."""
-    if not _EMBEDDED or _EMBEDDED[0].status != "running":
+    client = _EMBEDDED.get(os.getpid())  # a forked process has not inherited the cluster's threads
+    if client is None or client.status != "running":
         cluster = local_cluster()
         client = cluster.get_client()
-        _EMBEDDED[:] = [client]
+        _EMBEDDED[os.getpid()] = client
         atexit.register(_close, client, cluster)
-    return _EMBEDDED[0]
+    return client
 
 
 def _close(client: Client, cluster: LocalCluster) -> None:

@@ -17,7 +17,7 @@ from daskbfs.distribution import DistributedGraph, spread
 from daskbfs.drivers import direct, resident, waves
 from daskbfs.drivers.common import fetch_parts, gather_parts, warm_workers
 from daskbfs.graph import Graph
-from daskbfs.kernels.compiling import check_threads
+from daskbfs.kernels.compiling import check_threads, refuse_fork
 from daskbfs.programs.bfs import BFS
 from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Share
@@ -80,6 +80,7 @@ def bfs(
     >>> int(daskbfs.bfs(graph, source=10).parent[30])
     20
     """
+    refuse_fork()
     whole = graph.graph if isinstance(graph, DistributedGraph) else graph
     if not isinstance(whole, Graph):
         raise TypeError(
@@ -90,14 +91,18 @@ def bfs(
     if driver not in DRIVERS:
         raise ValueError(f"driver {driver!r} is unknown: choose one of {', '.join(DRIVERS)}")
     source = whole.vertex(source, "source")
-    check_threads(threads)
     choose = functools.partial(
         _program, whole, source, direction=direction, depth_limit=depth_limit, targets=targets
     )
     if driver == "direct":
+        check_threads(threads)
         return _search_here(whole, source, choose(whole.order), threads)
-    if client is None:
-        client = graph.client if isinstance(graph, DistributedGraph) else embedded_client()
+    if isinstance(graph, DistributedGraph):
+        if client is not None and client is not graph.client:
+            raise ValueError("the graph is on another client's cluster: leave client out")
+        client = graph.client
+    elif client is None:
+        client = embedded_client()
     return client.sync(_search_there, graph, client, source, choose, driver, threads)
 
 
@@ -174,6 +179,9 @@ async def _search_there(
 async def _placed(graph: Graph, client: Client) -> DistributedGraph:
     """The graph on a client's cluster, distributed with defaults, once."""
     key = f"distributed-{client.id}"
+    for name, other in list(graph.derived.items()):
+        if isinstance(other, DistributedGraph) and other.client.status != "running":
+            del graph.derived[name]
     if key not in graph.derived:
         graph.derived[key] = await spread(graph, client)
     placed: DistributedGraph = graph.derived[key]

@@ -176,6 +176,10 @@ def test_mistakes_are_told(kron12, two_workers):
         daskbfs.distribute(kron12, two_workers, strategy="x")
     with pytest.raises(ValueError, match="n_partitions 0 is out of range"):
         daskbfs.distribute(kron12, two_workers, n_partitions=0)
+    with pytest.raises(ValueError, match="threads=99999: kernels can use 1 to"):
+        daskbfs.bfs(placed, 0, threads=99999)
+    with pytest.raises(ValueError, match="the graph is on another client's cluster"):
+        daskbfs.bfs(placed, 0, embedded_client())
     with pytest.raises(ValueError, match="source -1 is not in the graph"):
         daskbfs.bfs(placed, -1)
 

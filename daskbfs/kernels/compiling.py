@@ -100,12 +100,15 @@ class _Team:
     def _note_fork(self) -> None:
         self._forked = self._shared is not None and numba.threading_layer() == "omp"
 
-    def entered(self) -> contextlib.AbstractContextManager[Any]:
+    def refuse_fork(self) -> None:
         if self._forked:
             raise RuntimeError(
                 "kernels cannot run in a process that was forked after others ran, since OpenMP's "
                 "threads are gone; start processes with the method 'spawn' or 'forkserver'"
             )
+
+    def entered(self) -> contextlib.AbstractContextManager[Any]:
+        self.refuse_fork()
         if self._shared:
             return self._open
         if self._shared is None:
@@ -119,6 +122,11 @@ class _Team:
                 _touch_every_thread(n_threads())
                 return numba.threading_layer() != "workqueue"
             return self._shared
+
+
+def refuse_fork() -> None:
+    """Raise RuntimeError where kernels cannot run because this process was forked too late."""
+    _TEAM.refuse_fork()
 
 
 def _touch(n: int) -> int:
