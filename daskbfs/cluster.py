@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -78,7 +79,7 @@ class _HurryScheduler(SchedulerPlugin):  # type: ignore[misc]
         self._hurry(scheduler)
 
     def remove_client(self, scheduler: Any, client: str) -> None:
-        if client == self.who:  # it went without a word
+        if self.who.startswith(client):  # it went without a word
             _Streams.of(scheduler).relax(self.who)
 
 
@@ -112,11 +113,8 @@ class Tuning:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._who = f"{client.id}-{uuid.uuid4().hex[:8]}"  # a client may tune more than once
         self._open = True
-
-    @property
-    def _who(self) -> str:
-        return str(self._client.id)
 
     async def _start(self) -> Tuning:
         client = self._client

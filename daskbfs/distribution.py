@@ -27,7 +27,15 @@ from daskbfs.types import NONE
 
 
 class DistributedGraph:
-    """A graph with partitions on the workers of a Dask cluster; made by :func:`distribute`."""
+    """A graph with partitions on the workers of a Dask cluster; made by :func:`distribute`.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> graph = daskbfs.distribute(daskbfs.from_edges([(0, 1), (1, 2)]), n_partitions=2)
+    >>> graph.n_partitions, graph.n_edges
+    (2, 2)
+    """
 
     def __init__(
         self, graph: Graph, client: Client, layout: Layout, placement: Placement, strategy: str

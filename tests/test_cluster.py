@@ -56,6 +56,8 @@ async def test_tuning_is_counted_covers_newcomers_and_is_undone(c, s, a, b, d):
     ]
     assert all(interval > 0 for interval in before)
     first = await daskbfs.tune(c)
+    again = await daskbfs.tune(c)
+    await again.close()
     async with Client(s.address, asynchronous=True) as other:
         second = await daskbfs.tune(other)
         assert all(comm.interval == 0 for comm in s.stream_comms.values())
