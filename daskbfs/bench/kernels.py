@@ -1,4 +1,4 @@
-"""Kernel and search times on Kronecker graphs: ``python -m daskbfs.bench.kernels --json FILE``.
+"""Kernel and search times without Dask: ``python -m daskbfs.bench.kernels --json FILE``.
 
 Two figures, never mixed. *Kernel*: all levels, vertices in degree order. *Search*: from the call
 until the parent array is complete in memory in the user's own vertex ids, which is what other
@@ -72,12 +72,12 @@ def time_searches(
     other = reference(graph) if reference else None
     rounds: dict[str, list[float]] = {"kernel": [], "search": [], "level": [], "reference": []}
     for v in sources[:2]:  # warm
-        _ = bfs(graph, v).parent, bfs(graph, v).level
+        _ = bfs(graph, v, driver="direct").parent, bfs(graph, v, driver="direct").level
         if other:
             other(int(graph.row_of(v) or 0))
     for v in sources:
         start = time.perf_counter()
-        result = bfs(graph, v)
+        result = bfs(graph, v, driver="direct")
         _ = result.parent
         rounds["search"].append(time.perf_counter() - start)
         rounds["kernel"].append(result.kernel_seconds)
@@ -87,7 +87,7 @@ def time_searches(
             other(row)
             rounds["reference"].append(time.perf_counter() - start)
     for v in sources[:4]:
-        result = bfs(graph, v)
+        result = bfs(graph, v, driver="direct")
         start = time.perf_counter()
         _ = result.level
         rounds["level"].append(time.perf_counter() - start)
