@@ -14,9 +14,9 @@ def bfs(indptr, indices, first, n, source, state, visited):
 def test_the_kernel_benchmark_writes_its_figures(tmp_path):
     (tmp_path / "reference_search.py").write_text(REFERENCE)
     words = ["--scale", "10", "--sources", "3", "--construction", "--json", "out.json"]
+    words += ["--reference", "reference_search.py"]
     done = subprocess.run(
-        [sys.executable, "-m", "daskbfs.bench.kernels", *words]
-        + ["--reference", "reference_search.py"],
+        [sys.executable, "-m", "daskbfs.bench.kernels", *words],
         capture_output=True,
         text=True,
         cwd=tmp_path,

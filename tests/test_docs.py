@@ -53,7 +53,7 @@ def test_the_readmes_python_runs():
     blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
     assert blocks
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
 
 
 def test_the_changelog_names_this_version():
