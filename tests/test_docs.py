@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dask
 import pytest
 
 import daskbfs
@@ -52,8 +53,9 @@ def test_the_readmes_python_runs():
     text = (ROOT / "README.md").read_text()
     blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
     assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
+    with dask.config.set({"daskbfs.driver": "auto"}):
+        for block in blocks:
+            exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
 
 
 def test_the_changelog_names_this_version():
