@@ -136,6 +136,7 @@ def run(
     """
     from daskbfs.bench.trials import placed_graph, run_trials, summarize
     from daskbfs.io.spec import open_graph
+    from daskbfs.io.target import require_target
     from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
 
@@ -145,6 +146,8 @@ def run(
         raise click.UsageError("--scheduler and --workers exclude each other")
     if driver == "direct" and (scheduler or workers):
         raise click.UsageError("--driver direct has no workers: leave --workers or --scheduler out")
+    if json_file and json_file != "-":
+        require_target(Path(json_file))
     if scheduler is None:  # workers elsewhere know best what they have
         check_threads(threads)
     say = _speaker(quiet or json_file == "-")
