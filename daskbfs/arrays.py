@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 
 _SPARE_ARRAYS = 4
+
+
+def owned(array: Any) -> Any:
+    """The array; a copy where it came over the wire and cannot be written.
+
+    Kernels are compiled for arrays that can be written; for others numba compiles them again.
+    """
+    return array if array.flags.writeable else array.copy()
 
 
 class Recycler:

@@ -30,7 +30,7 @@ class Frontier:
         return 4 * self.size if self.words is None else self.words.nbytes
 
     def smaller(self, n_words: int) -> Frontier:
-        """The frontier as a list or as a bitmap, whichever is smaller; owned by nobody else."""
+        """The frontier as a list or as a bitmap, whichever is smaller."""
         sparse = 4 * self.size <= 8 * n_words
         if sparse and self.ids is None:
             ids = np.empty(self.size, np.uint32)
@@ -40,9 +40,9 @@ class Frontier:
             words = np.zeros(n_words, np.uint64)
             mark(words, self.ids[: self.size])  # type: ignore[index]
             return Frontier(self.size, words=words)
-        if sparse:
-            return Frontier(self.size, ids=self.ids[: self.size].copy())  # type: ignore[index]
-        return Frontier(self.size, words=self.words.copy())  # type: ignore[union-attr]
+        return (
+            Frontier(self.size, ids=self.ids) if sparse else Frontier(self.size, words=self.words)
+        )
 
     def holds(self, vertex: int) -> bool:
         """Whether a vertex is in the frontier."""

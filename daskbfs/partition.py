@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from daskbfs.arrays import Recycler
+from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Graph, Rows, word_padded
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.frontier import cut_rows
@@ -187,22 +187,17 @@ def to_arrays(partition: Partition) -> dict[str, Any]:
 
 def from_arrays(arrays: dict[str, Any], numbering: Numbering) -> Partition:
     """A partition from what travelled; kernels are compiled for arrays that can be written."""
-    out = Rows(**{name: _owned(value) for name, value in arrays["out"].items()})
-    into = out
-    if arrays["into"] is not None:
-        into = Rows(**{name: _owned(value) for name, value in arrays["into"].items()})
-    hub_vertex = _owned(arrays["hub_vertex"])
+    out = Rows(**_all_owned(arrays["out"]))
+    into = out if arrays["into"] is None else Rows(**_all_owned(arrays["into"]))
+    hub_vertex = owned(arrays["hub_vertex"])
     return Partition(arrays["number"], arrays["first"], numbering, out, into, hub_vertex)
 
 
 def own_numbering(numbering: Numbering) -> Numbering:
     """A numbering whose arrays can be written."""
-    values = {f.name: _owned(getattr(numbering, f.name)) for f in fields(Numbering)}
-    return Numbering(**values)
+    return Numbering(**_all_owned({f.name: getattr(numbering, f.name) for f in fields(Numbering)}))
 
 
-def _owned(value: Any) -> Any:
-    """The value; a copy where it is an array that may not be written."""
-    if isinstance(value, np.ndarray) and not value.flags.writeable:
-        return value.copy()
-    return value
+def _all_owned(values: dict[str, Any]) -> dict[str, Any]:
+    """The same values, arrays among them owned."""
+    return {k: owned(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}

@@ -90,8 +90,8 @@ class BFSResult:
     @cached_property
     def parent(self) -> np.ndarray:
         """Parent of each vertex, in the order of ``vertices``; -1 where unreached."""
-        start = time.perf_counter()
         graph, found = self.graph, self._found
+        start = time.perf_counter()
         out = graph.arrays.take(graph.n_vertices, graph.parent_dtype)
         if found is None:  # the source is isolated
             out[:] = -1
@@ -143,10 +143,10 @@ class BFSResult:
         With an asynchronous client, ``await result.fetch()`` before ``parent`` or ``level``.
         """
         placed = self._tree.placed
-        if placed is None:
-            _ = self.parent
-            return self
-        return placed.client.sync(self._fetch)
+        if placed is not None and placed.client.asynchronous:
+            return self._fetch()
+        _ = self.parent  # assembled in the caller's thread, not on the client's event loop
+        return self
 
     async def _fetch(self) -> BFSResult:
         start = time.perf_counter()

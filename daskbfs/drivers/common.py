@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from distributed import Client, Future
 
+from daskbfs.arrays import owned
 from daskbfs.cluster import settled, warm_worker
 from daskbfs.distribution import DistributedGraph
 from daskbfs.placement import workers_per_machine
@@ -69,6 +70,6 @@ async def gather_parts(client: Client, parts: list[Future]) -> np.ndarray:
         (p for held in by_worker for p in held.parts), key=lambda part: part.first
     )
     if len(by_partition) == 1:
-        alone: np.ndarray = by_partition[0].parent
-        return alone if alone.flags.writeable else alone.copy()
+        alone: np.ndarray = owned(by_partition[0].parent)
+        return alone
     return np.concatenate([part.parent for part in by_partition])

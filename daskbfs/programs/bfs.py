@@ -11,10 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from daskbfs.arrays import owned
 from daskbfs.direction import Policy, Summary
 from daskbfs.kernels import cpu
 from daskbfs.kernels.compiling import n_threads
@@ -44,7 +45,6 @@ class Message:
     summary: Summary
     wanted: tuple[int, ...] | None
     """Targets not yet reached; None when there are none to wait for."""
-    done: bool
     records: tuple[LevelRecord, ...] = ()
     phases: Phases = NO_PHASES
     gathered_at: float | None = None
@@ -62,7 +62,6 @@ class Reply:
     """What one partition, or all of one worker, found in a level."""
 
     found: Frontier
-    awake_count: int
     scout_count: float
     records: tuple[LevelRecord, ...]
     partition: Partition | None = None
@@ -113,7 +112,7 @@ class BFS:
         kind = LastMessage if done else Message
         if not done:
             direction = self.policy(direction, summary)
-        return kind(level, frontier, direction, summary, wanted, done, records, phases, gathered_at)
+        return kind(level, frontier, direction, summary, wanted, records, phases, gathered_at)
 
     def open(self, partition: Partition, worker: str | None) -> Lease:
         """Only the source and the padding rows are visited."""
@@ -189,15 +188,15 @@ class BFS:
             kernel_seconds=time.perf_counter() - start,
             exchanged_bytes=0 if alone else frontier.nbytes,
         )
-        return Reply(found, awake_count, scout_count, (record,), None if alone else partition)
+        return Reply(found, scout_count, (record,), None if alone else partition)
 
     def _enter(self, partition: Partition, lease: Lease, frontier: Frontier) -> None:
         """Take a merged frontier in: what others found is visited here too."""
         if frontier.words is None:
-            ids = _owned(frontier.ids)
+            ids = owned(frontier.ids)
             enter_ids(ids, partition.first, partition.n_padded, lease.visited, lease.parent)
             return
-        words = _owned(frontier.words)
+        words = owned(frontier.words)
         mine = partition.words
         enter(words[mine], lease.visited[mine], lease.parent[partition.rows])
         np.bitwise_or(lease.visited, words, out=lease.visited)
@@ -213,11 +212,11 @@ class BFS:
             return frontier.ids, frontier.size
         queue = lease.queues[0]
         if frontier.words is None:
-            ids = _owned(frontier.ids)
+            ids = owned(frontier.ids)
             mine = ids[(ids >= partition.first) & (ids < partition.rows.stop)]
             queue[: mine.size] = mine - np.uint32(partition.first)
             return queue, mine.size
-        mine = _owned(frontier.words)[partition.words]
+        mine = owned(frontier.words)[partition.words]
         return queue, cpu.bitmap_to_queue(mine, queue, threads)
 
     def _bitmap(self, lease: Lease, frontier: Frontier, alone: bool, threads: int) -> np.ndarray:
@@ -227,7 +226,7 @@ class BFS:
                 return frontier.words
             lease.bitmaps[0][:] = frontier.words
         else:
-            ids = _owned(frontier.ids)
+            ids = owned(frontier.ids)
             cpu.queue_to_bitmap(ids, frontier.size, lease.bitmaps[0], threads)
             if alone:
                 frontier.words = lease.bitmaps[0]
@@ -239,7 +238,7 @@ class BFS:
             return replies[0]
         found = _merged(numbering, replies)
         records = tuple(record for reply in replies for record in reply.records)
-        return Reply(found, found.size, 0.0, records)
+        return Reply(found, 0.0, records)
 
     def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
         """Merge what all workers found, count it, and choose the direction."""
@@ -273,7 +272,7 @@ class BFS:
 
     def done(self, message: Message) -> bool:
         """Whether the frontier is empty, or a limit or all targets are reached."""
-        return message.done
+        return isinstance(message, LastMessage)
 
     def close(self, partition: Partition, lease: Lease, message: Message) -> None:
         """Visit what others found last; forget what never was a parent."""
@@ -300,16 +299,11 @@ class BFS:
             return Part(partition.first, lease.parent)
         parent = lease.parent[partition.rows].copy()
         for ids, found in owed:
-            adopt(_owned(ids), _owned(found), np.uint32(partition.first), parent)
+            adopt(owned(ids), owned(found), np.uint32(partition.first), parent)
         row = first_orphan(lease.visited[partition.words], parent, partition.n_rows)
         if row >= 0:
             raise RuntimeError(f"row {row} of partition {partition.number} was visited by nobody")
         return Part(partition.first, parent)
-
-
-def _owned(array: Any) -> np.ndarray:
-    """The array; a copy where it came over the wire and cannot be written."""
-    return array if array.flags.writeable else array.copy()
 
 
 def _merged(numbering: Numbering, replies: Sequence[Reply]) -> Frontier:
@@ -318,7 +312,7 @@ def _merged(numbering: Numbering, replies: Sequence[Reply]) -> Frontier:
     for reply in replies:
         found, where = reply.found, reply.partition
         if found.words is None:
-            lists.append(_owned(found.ids)[: found.size])
+            lists.append(owned(found.ids)[: found.size])
         elif where is not None and 4 * found.size <= 8 * numbering.n_words:
             ids = np.empty(found.size, np.uint32)
             list_bits(found.words, where.first, ids)
@@ -341,5 +335,5 @@ def _merged(numbering: Numbering, replies: Sequence[Reply]) -> Frontier:
 def _scout_count(numbering: Numbering, found: Frontier) -> float:
     """About how many arcs leave the vertices found."""
     if found.words is None:
-        return float(numbering.mean_degree[_owned(found.ids)[: found.size] >> 6].sum())
-    return weigh(_owned(found.words), numbering.mean_degree)[1]
+        return float(numbering.mean_degree[owned(found.ids)[: found.size] >> 6].sum())
+    return weigh(owned(found.words), numbering.mean_degree)[1]
