@@ -23,6 +23,7 @@ from daskbfs.partition import (
     to_arrays,
 )
 from daskbfs.placement import Placement, place
+from daskbfs.post import Post
 from daskbfs.types import NONE
 
 
@@ -49,6 +50,8 @@ class DistributedGraph:
         self.numberings: dict[str, Future] = {}
         self.warm = False
         """Whether the workers' kernels are ready."""
+        self.n_levels: int | None = None
+        """Levels of the last search, for the next to prepare as many."""
         self.numbering = number(graph, layout)
         self.place: np.ndarray = layout.global_id[graph.order]
         """Global id of each vertex, by its index."""
@@ -202,4 +205,5 @@ def user_columns(
 
 def pin_partition(arrays: dict[str, Any], numbering: Numbering) -> Partition:
     """Make a partition of what was sent to this worker, where it is to stay."""
+    Post.here()  # from now on, mail can be delivered
     return from_arrays(arrays, numbering)

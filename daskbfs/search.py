@@ -15,12 +15,12 @@ from daskbfs.cluster import embedded_client
 from daskbfs.direction import policy
 from daskbfs.distribution import DistributedGraph, spread
 from daskbfs.drivers import direct, resident, waves
-from daskbfs.drivers.common import fetch_parts, gather_parts, warm_workers
+from daskbfs.drivers.common import fetch_parts, gather_parts, new_run, warm_workers
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import check_threads, refuse_fork
 from daskbfs.programs.bfs import BFS
 from daskbfs.result import BFSResult, Tree
-from daskbfs.superstep import Share
+from daskbfs.superstep import Share, measured_of
 from daskbfs.telemetry import LevelTable
 from daskbfs.types import as_integer
 from daskbfs.warming import warm
@@ -153,9 +153,11 @@ async def _search_there(
     run = resident.search if driver == "resident" else waves.search
     found = await run(placed, program, threads)
     seconds = time.perf_counter() - start
-    measured = await found.measured
+    measured = await client.submit(
+        measured_of, found.parts[0], key=f"measured_of-{new_run()}", pure=False
+    )
     levels = LevelTable(measured.records)
-    phases = measured.phases.plus(init=found.init_seconds, aggregate=found.aggregate_seconds)
+    placed.n_levels = levels.n_levels
     tree = Tree(
         placed.graph,
         placed.place,
@@ -170,7 +172,7 @@ async def _search_there(
         source,
         levels,
         seconds,
-        phases=phases,
+        phases=measured.phases,
         last_level=_last_level(program, levels),
         driver=driver,
     )

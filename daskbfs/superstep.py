@@ -1,13 +1,12 @@
-"""What runs on a worker: functions that Dask's task stream shows by name.
+"""One superstep, for any program and any driver: leases that expand a level, and the gather.
 
-Every function takes the program and the partitions that this worker holds; none of them knows
-which algorithm runs, or what drives it. A process without Dask calls the same functions.
+Nothing here knows which algorithm runs, what drives it, or whether there is a cluster.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -15,7 +14,8 @@ from daskbfs import machine
 from daskbfs.kernels.compiling import n_threads, threads
 from daskbfs.partition import Numbering, Partition
 from daskbfs.programs import Program
-from daskbfs.telemetry import LevelRecord, Phases
+from daskbfs.telemetry import PHASES, LevelRecord, Phases
+from daskbfs.types import Direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,47 @@ class Share:
 class Leases:
     """The leases of one attempt on one worker: they live here, and here they stay."""
 
-    __slots__ = ("leases", "share")
+    __slots__ = ("__weakref__", "leases", "partitions", "program", "share")
 
-    def __init__(self, leases: list[Any], share: Share) -> None:
-        self.leases = leases
+    def __init__(self, program: Program, partitions: Sequence[Partition], share: Share) -> None:
+        self.program = program
+        self.partitions = partitions
         self.share = share
+        self.leases = [program.open(partition, share.name) for partition in partitions]
+
+    @property
+    def numbering(self) -> Numbering:
+        """What all partitions of the graph share."""
+        return self.partitions[0].numbering
+
+    # No comprehension below captures self: the frames of a task that failed may live for long, and
+    # what they captured with them.
+
+    def expand(self, message: Any) -> Any:
+        """Run one level; returns what these partitions found together."""
+        compute = self.program.compute
+        with threads(self.share.kernel_threads):
+            replies = [compute(*held, message) for held in self._held()]
+        return self.program.message(self.numbering, replies)
+
+    def close(self, message: Any) -> list[Any]:
+        """End the levels; returns what is owed to partitions elsewhere."""
+        program = self.program
+        with threads(self.share.kernel_threads):
+            for partition, lease in self._held():
+                program.close(partition, lease, message)
+            return [program.owed(lease) for lease in self.leases]
+
+    def settle(self, owed: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
+        """The parts of the result, with what the partitions of all workers owe them."""
+        settle = self.program.settle
+        debts = [debt for worker in owed for debt in worker]
+        with threads(self.share.kernel_threads):
+            return tuple([settle(*held, debts) for held in self._held()])
+
+    def _held(self) -> Iterable[tuple[Partition, Any]]:
+        """Partitions and their leases."""
+        return zip(self.partitions, self.leases, strict=True)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("leases are pinned to their worker: they are neither copied nor spilled")
@@ -72,70 +108,61 @@ class Outcome(Parts):
     measured: Measured
 
 
-def open_leases(program: Program, partitions: Sequence[Partition], share: Share) -> Leases:
-    """Start an attempt on the partitions that this worker holds."""
-    return Leases([program.open(partition, share.name) for partition in partitions], share)
+class Account:
+    """What a search has measured so far, kept where its levels are gathered."""
+
+    def __init__(self, *, exchanges: bool) -> None:
+        self._exchanges = exchanges
+        self._records: list[LevelRecord] = []
+        self._seconds = dict.fromkeys(PHASES, 0.0)
+        self._since = time.perf_counter()
+
+    def pass_to(self, phase: str, *, less: float = 0.0) -> None:
+        """Book the time since the last entry to a phase, less what another has of it."""
+        now = time.perf_counter()
+        self._seconds[phase] += max(0.0, now - self._since - less)
+        self._since = now
+
+    def level(self, records: Sequence[LevelRecord]) -> None:
+        """Book a level that was just computed, here or elsewhere."""
+        slowest = max(record.kernel_seconds for record in records)
+        self._records += records
+        self._seconds["compute"] += slowest
+        top_down = records[0].direction is Direction.TOP_DOWN
+        self.pass_to("push" if top_down else "pull", less=slowest)
+
+    def measured(self) -> Measured:
+        """All of it."""
+        seconds = self._seconds
+        if not self._exchanges:  # whatever lay between kernels was no exchange
+            seconds = seconds | {"push": 0.0, "pull": 0.0}
+        return Measured(tuple(self._records), Phases(**seconds))
 
 
-def expand_level(
-    program: Program, partitions: Sequence[Partition], leases: Leases, message: Any
+def gather(
+    program: Program, numbering: Numbering, message: Any, replies: Sequence[Any], account: Account
 ) -> Any:
-    """Run one level on the partitions that this worker holds; pinned, because the leases live here.
-
-    A level that was submitted ahead of an end that came before it has nothing to do.
-    """
-    if program.done(message):
-        return None
-    with threads(leases.share.kernel_threads):
-        replies = [
-            program.compute(partition, lease, message)
-            for partition, lease in zip(partitions, leases.leases, strict=True)
-        ]
-    return program.message(partitions[0].numbering, replies)
-
-
-def gather_frontier(
-    program: Program, numbering: Numbering, message: Any, replies: Sequence[Any]
-) -> Any:
-    """Merge the replies of a wave to the next message; on the coordinator."""
-    return message if program.done(message) else program.reduce(numbering, message, replies)
-
-
-def close_leases(
-    program: Program, partitions: Sequence[Partition], leases: Leases, message: Any
-) -> list[Any]:
-    """End the levels on this worker; returns what is owed to partitions elsewhere."""
-    with threads(leases.share.kernel_threads):
-        for partition, lease in zip(partitions, leases.leases, strict=True):
-            program.close(partition, lease, message)
-        return [program.owed(lease) for lease in leases.leases]
-
-
-def aggregate_parents(
-    program: Program, partitions: Sequence[Partition], leases: Leases, owed: Sequence[Sequence[Any]]
-) -> Parts:
-    """The parts of the result that this worker holds, with what all others owe it."""
-    debts = [debt for worker in owed for debt in worker]
-    return Parts(
-        tuple(
-            program.settle(partition, lease, debts)
-            for partition, lease in zip(partitions, leases.leases, strict=True)
-        )
-    )
+    """Merge the replies of a level to the next message."""
+    account.level([record for reply in replies for record in reply.records])
+    message = program.reduce(numbering, message, replies)
+    account.pass_to("gather")
+    return message
 
 
 def run_search(program: Program, partitions: Sequence[Partition], share: Share) -> Outcome:
     """A whole search where all partitions are in one place: no level leaves the process."""
-    numbering = partitions[0].numbering
-    start = time.perf_counter()
-    leases = open_leases(program, partitions, share)
-    message = program.first(numbering)
-    opened = time.perf_counter()
+    account = Account(exchanges=False)
+    leases = Leases(program, partitions, share)
+    message = program.first(leases.numbering)
+    account.pass_to("init")
     while not program.done(message):
-        reply = expand_level(program, partitions, leases, message)
-        message = gather_frontier(program, numbering, message, [reply])
-    searched = time.perf_counter()
-    owed = close_leases(program, partitions, leases, message)
-    parts = aggregate_parents(program, partitions, leases, [owed]).parts
-    phases = message.phases.plus(init=opened - start, aggregate=time.perf_counter() - searched)
-    return Outcome(parts, Measured(message.records, phases))
+        reply = leases.expand(message)
+        message = gather(program, leases.numbering, message, [reply], account)
+    parts = leases.settle([leases.close(message)])
+    account.pass_to("aggregate")
+    return Outcome(parts, account.measured())
+
+
+def measured_of(outcome: Outcome) -> Measured:
+    """What was measured, without the parts."""
+    return outcome.measured

@@ -30,10 +30,10 @@ class LevelRecord:
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Where the seconds of a search went; whatever is in none of them is waiting."""
+    """Where the seconds of a search went; those in none were on the way there and back."""
 
     init: float = 0.0
-    """Until leases are open and the first level is on its way."""
+    """Opening leases."""
     compute: float = 0.0
     """Kernels: over the levels, the slowest partition's."""
     push: float = 0.0
@@ -45,13 +45,8 @@ class Phases:
     aggregate: float = 0.0
     """Bringing parents to their rows, after the last level."""
 
-    def plus(self, **seconds: float) -> Phases:
-        """With some seconds more."""
-        return dataclasses.replace(
-            self, **{name: getattr(self, name) + value for name, value in seconds.items()}
-        )
 
-
+PHASES = tuple(field.name for field in dataclasses.fields(Phases))
 NO_PHASES = Phases()
 
 

@@ -109,7 +109,11 @@ def test_a_layout_gives_every_row_one_place_of_its_own(kron12, n):
 
 def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
     _, partitions = partitions_of(kron12, 3)
-    for thing in (partitions[0], Lease(partitions[0], None), Leases([], Share())):
+    for thing in (
+        partitions[0],
+        Lease(partitions[0], None),
+        Leases(BFS(0, 1, policy()), [], Share()),
+    ):
         with pytest.raises(TypeError, match="pinned to"):
             pickle.dumps(thing)
     frozen = pickle.loads(pickle.dumps(to_arrays(partitions[1])))

@@ -18,12 +18,9 @@ from daskbfs.superstep import Share
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A finished search on a cluster: its parts, by worker, and what was measured."""
+    """A finished search on a cluster: parts by worker; the first also has what was measured."""
 
     parts: list[Future]
-    measured: Future
-    init_seconds: float = 0.0
-    aggregate_seconds: float = 0.0
 
 
 def new_run() -> str:

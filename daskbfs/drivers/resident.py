@@ -6,7 +6,7 @@ from daskbfs.cluster import settled
 from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers.common import Placed, new_run, shares
 from daskbfs.programs import Program
-from daskbfs.superstep import Measured, Outcome, run_search
+from daskbfs.superstep import run_search
 
 
 async def search(graph: DistributedGraph, program: Program, threads: int | None) -> Placed:
@@ -22,13 +22,5 @@ async def search(graph: DistributedGraph, program: Program, threads: int | None)
         workers=[worker],
         pure=False,
     )
-    measured = graph.client.submit(
-        measured_of, outcome, key=f"measured_of-{run}", workers=[worker], pure=False
-    )
     await settled([outcome])
-    return Placed([outcome], measured)
-
-
-def measured_of(outcome: Outcome) -> Measured:
-    """What was measured, without the tree."""
-    return outcome.measured
+    return Placed([outcome])

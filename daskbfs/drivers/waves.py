@@ -1,12 +1,12 @@
 """The waves driver: for each level one task on each worker, then a gather on the coordinator.
 
-Levels are submitted ahead, as one graph, so that the client does not stand between two levels. The
-type of a gather's result tells the client that a search is done; nothing is fetched.
+Levels are submitted ahead, and every task is on its worker before its turn comes: frontiers travel
+by mail (:mod:`daskbfs.post`), so neither the client nor the scheduler stands between two levels.
 """
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -17,18 +17,15 @@ from daskbfs import config
 from daskbfs.cluster import settled
 from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers.common import Placed, new_run, shares
+from daskbfs.post import Attempt
 from daskbfs.programs import Program
-from daskbfs.superstep import (
-    Measured,
-    aggregate_parents,
-    close_leases,
-    expand_level,
-    gather_frontier,
-    open_leases,
-)
+from daskbfs.wave import aggregate_parents, expand_level, gather_frontier, open_leases
 
 Key = tuple[str | int, ...]
+_MANY = 2**31
 _FEW_LEFT = 2  # levels ahead of the search: time to submit more
+_FIRST = 2**40  # priority: a worker runs the tasks of a search in the order of their levels
+_TURNS = 3  # of a level: wave, gather, and the aggregation where a search is expected to end
 
 
 class _Tasks:
@@ -38,18 +35,26 @@ class _Tasks:
         self._client = graph.client
         self._tasks: dict[Key, tuple[Any, ...]] = {}
         self._workers: dict[Key, str] = {}
+        self._priorities: dict[Key, int] = {}
 
-    def add(self, worker: str, key: Key, function: Callable[..., Any], *arguments: Any) -> Key:
+    def add(
+        self, worker: str, key: Key, priority: int, function: Callable[..., Any], *arguments: Any
+    ) -> Key:
         """Put a task on a worker."""
         self._tasks[key] = (function, *arguments)
         self._workers[key] = worker
+        self._priorities[key] = priority
         return key
 
     def submit(self, keys: list[Key]) -> list[Future]:
         """Futures for some of the tasks; the others live as long as they are needed."""
-        # the scheduler asks the annotation for the worker of each key; a dict's own method needs
+        # the scheduler asks the annotations for the worker of each key; a dict's own method needs
         # none of our code over there
-        with dask.annotate(workers=self._workers.__getitem__, allow_other_workers=False):  # type: ignore[attr-defined]
+        with dask.annotate(  # type: ignore[attr-defined]
+            workers=self._workers.__getitem__,
+            priority=self._priorities.__getitem__,
+            allow_other_workers=False,
+        ):
             futures: list[Future] = self._client.get(self._tasks, keys, sync=False)
         return futures
 
@@ -65,129 +70,112 @@ class _Waves:
     def __init__(self, graph: DistributedGraph, program: Program, threads: int | None) -> None:
         self.graph = graph
         self.program = program
-        self.run = new_run()
         self.workers = graph.placement.workers
-        self.coordinator = graph.placement.coordinator
+        self.attempt = Attempt(new_run(), self.workers)
         self.shares = shares(graph, threads)
-        self.leases: list[Future] = []
-        self.init_seconds = 0.0
+        self.n_levels = 0
+        """Levels submitted so far."""
+        self.expected = min(graph.n_levels or _MANY, config.get("waves.levels-ahead"))
+        """Levels that the search will take, going by the one before."""
+        self.held: list[Future] = []
+        """Keeps levels ahead alive until the search is over."""
 
     async def search(self) -> Placed:
-        """Run all levels, then bring parents to the rows that they belong to."""
-        message = await self._run_levels()
-        ended = time.perf_counter()
-        parts, measured = self._finish(message)
-        await settled(parts)
-        return Placed(parts, measured, self.init_seconds, time.perf_counter() - ended)
-
-    async def _run_levels(self) -> Any:
-        """Submit levels ahead of the search until a gather says that it is done.
-
-        Returns the last message: a future, or the first message where that is the last too.
-        """
-        start = time.perf_counter()
-        tasks = _Tasks(self.graph)
-        leases = [
-            tasks.add(
-                worker,
-                (f"open_leases-{self.run}", w),
-                open_leases,
-                self.program,
-                self.graph.held_by(worker),
-                self.shares[worker],
-            )
-            for w, worker in enumerate(self.workers)
-        ]
+        """Run all levels, and bring parents to the rows that they belong to."""
         first = self.program.first(self.graph.numbering)
-        n_ahead = 0 if self.program.done(first) else config.get("waves.levels-ahead")
-        gathers = self._add_levels(tasks, 0, n_ahead, first, leases)
-        futures = tasks.submit([*leases, *gathers])
-        self.leases, pending = futures[: len(leases)], futures[len(leases) :]
-        await settled(self.leases)
-        self.init_seconds = time.perf_counter() - start
-        if not pending:
-            return first
-        level = 0
-        while True:
-            message = pending.pop(0)
-            if len(pending) < _FEW_LEFT:
-                n_ahead = min(2 * n_ahead, config.get("waves.most-levels-ahead"))
-                more = _Tasks(self.graph)
-                last = pending[-1] if pending else message
-                keys = self._add_levels(
-                    more, level + 1 + len(pending), n_ahead, last, list(self.leases)
-                )
-                pending += more.submit(keys)
-            await settled([message])
-            if message.type is self.program.last_message:
-                return message
-            level += 1
+        n_ahead = 0 if self.program.done(first) else self.expected + 1
+        tasks = _Tasks(self.graph)
+        ends = self._add_ends(tasks)
+        levels = self._add_levels(tasks, n_ahead)
+        futures = tasks.submit([*ends, *levels])
+        parts, self.held = futures[: len(self.workers)], futures[len(self.workers) :]
+        ended = asyncio.ensure_future(settled(parts))
+        try:
+            await self._keep_ahead(futures[len(ends) :], n_ahead, ended)
+            await ended
+        except BaseException:
+            self.held += parts
+            raise
+        finally:
+            ended.cancel()
+            for future in self.held:  # whoever handles an error may hold this frame for long
+                future.release()
+        return Placed(parts)
 
-    def _add_levels(
-        self, tasks: _Tasks, first_level: int, n: int, message: Any, leases: list[Any]
-    ) -> list[Key]:
-        """Add waves and gathers for some levels; returns the keys of the gathers."""
-        gathers = []
-        numbering = self.graph.numberings[self.coordinator]
-        for level in range(first_level, first_level + n):
-            replies = [
+    async def _keep_ahead(
+        self, watched: list[Future], n_ahead: int, ended: asyncio.Future[None]
+    ) -> None:
+        """Submit more levels as the search goes on; returns when it needs no more."""
+        while watched:
+            going = asyncio.ensure_future(settled(watched[:1]))
+            await asyncio.wait({ended, going}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                going.cancel()
+                return
+            await going
+            if watched[0].type is not int:  # the last level is gathered
+                return
+            n_ahead = min(2 * n_ahead, config.get("waves.most-levels-ahead"))
+            more = _Tasks(self.graph)
+            watched = more.submit(self._add_levels(more, n_ahead))
+            self.held += watched
+
+    def _add_ends(self, tasks: _Tasks) -> list[Key]:
+        """Add what a search starts and ends with; returns the keys of the parts, then of leases."""
+        run = self.attempt.run
+        parts, leases = [], []
+        for w, worker in enumerate(self.workers):
+            leases.append(
                 tasks.add(
                     worker,
-                    (f"expand_level-{self.run}", level, w),
-                    expand_level,
+                    (f"open_leases-{run}", w),
+                    _FIRST,
+                    open_leases,
                     self.program,
                     self.graph.held_by(worker),
-                    leases[w],
-                    message,
+                    self.shares[worker],
+                    self.attempt,
                 )
-                for w, worker in enumerate(self.workers)
-            ]
-            message = tasks.add(
-                self.coordinator,
-                (f"gather_frontier-{self.run}", level),
-                gather_frontier,
-                self.program,
-                numbering,
-                message,
-                replies,
             )
-            gathers.append(message)
-        return gathers
+            parts.append(
+                tasks.add(
+                    worker,
+                    (f"aggregate_parents-{run}", w),
+                    _FIRST - _TURNS * self.expected,
+                    aggregate_parents,
+                    run,
+                )
+            )
+        return [*parts, *leases]
 
-    def _finish(self, message: Any) -> tuple[list[Future], Future]:
-        """Submit what follows the last level: parts of the result, and what was measured."""
-        tasks = _Tasks(self.graph)
-        owed = [
-            tasks.add(
-                worker,
-                (f"close_leases-{self.run}", w),
-                close_leases,
-                self.program,
-                self.graph.held_by(worker),
-                self.leases[w],
-                message,
+    def _add_levels(self, tasks: _Tasks, n: int) -> list[Key]:
+        """Add waves and gathers for some levels.
+
+        Returns the key of a gather, at which more should follow, and one for each worker that keeps
+        all of its tasks alive.
+        """
+        if not n:
+            return []
+        run, first = self.attempt.run, self.n_levels
+        self.n_levels += n
+        mine: dict[str, list[Key]] = {worker: [] for worker in self.workers}
+        gathers = []
+        for level in range(first, self.n_levels):
+            turn = _FIRST - _TURNS * level
+            for w, worker in enumerate(self.workers):
+                key: Key = (f"expand_level-{run}", level, w)
+                mine[worker].append(tasks.add(worker, key, turn - 1, expand_level, run, level))
+            key = (f"gather_frontier-{run}", level)
+            gathers.append(
+                tasks.add(self.attempt.coordinator, key, turn - 2, gather_frontier, run, level)
             )
-            for w, worker in enumerate(self.workers)
+        mine[self.attempt.coordinator] += gathers
+        ends = [
+            tasks.add(worker, (f"levels_ahead-{run}", first, w), 0, levels_ahead, keys)
+            for w, (worker, keys) in enumerate(mine.items())
         ]
-        parts = [
-            tasks.add(
-                worker,
-                (f"aggregate_parents-{self.run}", w),
-                aggregate_parents,
-                self.program,
-                self.graph.held_by(worker),
-                self.leases[w],
-                owed,
-            )
-            for w, worker in enumerate(self.workers)
-        ]
-        measured = tasks.add(
-            self.coordinator, (f"measured_of_message-{self.run}",), measured_of_message, message
-        )
-        *futures, last = tasks.submit([*parts, measured])
-        return futures, last
+        return [gathers[-min(n, _FEW_LEFT)], *ends]
 
 
-def measured_of_message(message: Any) -> Measured:
-    """What was measured up to a message."""
-    return Measured(message.records, message.phases)
+def levels_ahead(levels: list[int | None]) -> None:
+    """Keeps a worker's levels alive: nothing else in the graph needs them."""

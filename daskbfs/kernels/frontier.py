@@ -20,6 +20,24 @@ def mark(words, ids):
 
 
 @kernel
+def unite(ids, seen, mean_degree, union, n):
+    """Append the vertices not seen before to the first ``n`` of a union.
+
+    Returns its new size, and about how many arcs leave what was appended.
+    """
+    arcs = 0.0
+    for i in range(ids.size):
+        w = ids[i] >> np.uint32(6)
+        bit = ONE << np.uint64(ids[i] & np.uint32(63))
+        if seen[w] & bit == EMPTY:
+            seen[w] |= bit
+            arcs += mean_degree[w]
+            union[n] = ids[i]
+            n += 1
+    return n, arcs
+
+
+@kernel
 def weigh(words, mean_degree):
     """How many vertices a bitmap holds, and about how many arcs leave them."""
     count = 0
@@ -67,13 +85,36 @@ def enter_ids(ids, first, n_padded, visited, parent):
                 parent[ids[i]] = NONE
 
 
+@parallel_kernel
+def settled_rows(parent, visited, out, n_threads):
+    """Copy the parents of visited rows, NONE for others; returns how many visited have none yet."""
+    n_words = visited.size
+    missing = 0
+    for t in prange(n_threads):
+        mine = 0
+        first, last = n_words * t // n_threads, n_words * (t + 1) // n_threads
+        for w in range(np.uint64(first), np.uint64(last)):
+            bits = visited[w]
+            for b in range(_64):
+                row = w * _64 + b
+                there = (bits >> b) & ONE != EMPTY
+                vertex = parent[row] if there else NONE
+                mine += there and vertex == NONE
+                out[row] = vertex
+        missing += mine
+    return missing
+
+
 @kernel
 def adopt(ids, vertices, first, parent):
-    """Take parents that other partitions found, for own rows that have none."""
+    """Take parents that others found, for own rows that have none; returns how many."""
+    n = 0
     for i in range(ids.size):
         row = ids[i] - first  # wraps around for ids below: far too large
         if row < parent.size and parent[row] == NONE:
             parent[row] = vertices[i]
+            n += 1
+    return n
 
 
 @kernel

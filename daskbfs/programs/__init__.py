@@ -8,16 +8,13 @@ said to the message that starts the next superstep, until ``done``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from daskbfs.partition import Numbering, Partition
 
 
 class Program(Protocol):
     """An algorithm over partitions: :class:`daskbfs.programs.bfs.BFS` is one."""
-
-    last_message: ClassVar[type]
-    """The type of the message after which no superstep follows."""
 
     def first(self, numbering: Numbering) -> Any:
         """The message that starts the first superstep."""
@@ -29,7 +26,7 @@ class Program(Protocol):
         """One superstep on one partition; returns its reply."""
 
     def message(self, numbering: Numbering, replies: Sequence[Any]) -> Any:
-        """What the replies of one worker's partitions come to, made to travel."""
+        """What one worker's replies come to, made to travel, with the ``records`` of each."""
 
     def reduce(self, numbering: Numbering, message: Any, replies: Sequence[Any]) -> Any:
         """The gather: all replies to the next message."""

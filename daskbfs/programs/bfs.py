@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -24,14 +23,15 @@ from daskbfs.kernels.frontier import (
     enter,
     enter_ids,
     first_orphan,
-    list_bits,
     mark,
+    settled_rows,
+    unite,
     weigh,
 )
 from daskbfs.kernels.ids import forget_unvisited
 from daskbfs.lease import Frontier, Lease, StaleLease
 from daskbfs.partition import Numbering, Partition
-from daskbfs.telemetry import NO_PHASES, LevelRecord, Phases
+from daskbfs.telemetry import LevelRecord
 from daskbfs.types import NONE, Device, Direction
 
 
@@ -45,10 +45,6 @@ class Message:
     summary: Summary
     wanted: tuple[int, ...] | None
     """Targets not yet reached; None when there are none to wait for."""
-    records: tuple[LevelRecord, ...] = ()
-    phases: Phases = NO_PHASES
-    gathered_at: float | None = None
-    """When the gather ended, by its own clock; None before the first."""
 
 
 class LastMessage(Message):
@@ -61,10 +57,9 @@ class LastMessage(Message):
 class Reply:
     """What one partition, or all of one worker, found in a level."""
 
-    found: Frontier
+    found: tuple[Frontier, ...]
     scout_count: float
     records: tuple[LevelRecord, ...]
-    partition: Partition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +74,6 @@ class Part:
 class BFS:
     """A search from one source; vertices are global ids."""
 
-    last_message: ClassVar[type] = LastMessage
-
     source: int
     degree: int
     policy: Policy
@@ -92,7 +85,7 @@ class BFS:
         """The source alone is the frontier."""
         frontier = Frontier(1, ids=np.array([self.source], np.uint32))
         summary = Summary.at_source(numbering.n_rows, numbering.n_arcs, self.degree)
-        return self._decide(0, frontier, Direction.TOP_DOWN, summary, self.targets, (), NO_PHASES)
+        return self._decide(0, frontier, Direction.TOP_DOWN, summary, self.targets)
 
     def _decide(
         self,
@@ -101,9 +94,6 @@ class BFS:
         direction: Direction,
         summary: Summary,
         wanted: tuple[int, ...] | None,
-        records: tuple[LevelRecord, ...],
-        phases: Phases,
-        gathered_at: float | None = None,
     ) -> Message:
         """The message for a level: which way, or not at all."""
         if wanted is not None:
@@ -112,7 +102,7 @@ class BFS:
         kind = LastMessage if done else Message
         if not done:
             direction = self.policy(direction, summary)
-        return kind(level, frontier, direction, summary, wanted, records, phases, gathered_at)
+        return kind(level, frontier, direction, summary, wanted)
 
     def open(self, partition: Partition, worker: str | None) -> Lease:
         """Only the source and the padding rows are visited."""
@@ -160,7 +150,9 @@ class BFS:
                 lease.claims.append(mine[remote])
         else:
             bitmap = self._bitmap(lease, frontier, alone, threads)
-            words = lease.spare_bitmap(bitmap)[: partition.n_padded // 64]
+            words = lease.spare_bitmap(bitmap)
+            if not alone:
+                words = words[: partition.n_padded // 64]
             awake_count, scout_count, examined = cpu.bottom_up(
                 partition.into.indptr,
                 partition.into.indices,
@@ -175,7 +167,7 @@ class BFS:
                 words,
                 threads,
             )
-            found = Frontier(awake_count, words=lease.spare_bitmap(bitmap) if alone else words)
+            found = Frontier(awake_count, words=words, first_word=partition.words.start)
         lease.next_level = message.level + 1
         record = LevelRecord(
             level=message.level,
@@ -188,7 +180,7 @@ class BFS:
             kernel_seconds=time.perf_counter() - start,
             exchanged_bytes=0 if alone else frontier.nbytes,
         )
-        return Reply(found, scout_count, (record,), None if alone else partition)
+        return Reply((found,), scout_count, (record,))
 
     def _enter(self, partition: Partition, lease: Lease, frontier: Frontier) -> None:
         """Take a merged frontier in: what others found is visited here too."""
@@ -236,52 +228,42 @@ class BFS:
         """One reply for a worker's partitions; alone, a partition speaks for itself."""
         if numbering.n_partitions == 1:
             return replies[0]
-        found = _merged(numbering, replies)
         records = tuple(record for reply in replies for record in reply.records)
-        return Reply(found, 0.0, records)
+        pieces = [piece for reply in replies for piece in reply.found]
+        if len(pieces) > 1 and records[0].direction is Direction.TOP_DOWN:
+            union, _ = _united(numbering, pieces)  # less to send
+            pieces = [union]
+        found = tuple(
+            piece.smaller(numbering.n_words if piece.words is None else piece.words.size)
+            for piece in pieces
+        )
+        return Reply(found, sum(reply.scout_count for reply in replies), records)
 
     def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
         """Merge what all workers found, count it, and choose the direction."""
-        start = time.perf_counter()
-        alone = numbering.n_partitions == 1
-        if alone:
-            (reply,) = replies
-            found, scout_count = reply.found, reply.scout_count
+        pieces = [piece for reply in replies for piece in reply.found]
+        scout_count = sum(reply.scout_count for reply in replies)
+        if numbering.n_partitions == 1:
+            (found,) = pieces
+        elif message.direction is Direction.TOP_DOWN:
+            found, scout_count = _united(numbering, pieces)
         else:
-            found = _merged(numbering, replies)
-            scout_count = _scout_count(numbering, found)
+            found = _joined(numbering, pieces)
         summary = message.summary.after(message.direction, found.size, scout_count)
-        fresh = tuple(record for reply in replies for record in reply.records)
-        slowest = max(record.kernel_seconds for record in fresh)
-        now = time.perf_counter()
-        phases = message.phases.plus(compute=slowest, gather=now - start)
-        if message.gathered_at is not None and not alone:
-            exchange = max(0.0, start - message.gathered_at - slowest)
-            top_down = message.direction is Direction.TOP_DOWN
-            phases = phases.plus(**{"push" if top_down else "pull": exchange})
-        return self._decide(
-            message.level + 1,
-            found,
-            message.direction,
-            summary,
-            message.wanted,
-            message.records + fresh,
-            phases,
-            now,
-        )
+        return self._decide(message.level + 1, found, message.direction, summary, message.wanted)
 
     def done(self, message: Message) -> bool:
         """Whether the frontier is empty, or a limit or all targets are reached."""
         return isinstance(message, LastMessage)
 
     def close(self, partition: Partition, lease: Lease, message: Message) -> None:
-        """Visit what others found last; forget what never was a parent."""
+        """Visit what others found last; alone, forget what never was a parent."""
         if lease.next_level != message.level:
             raise StaleLease(f"a lease for level {lease.next_level} met the end at {message.level}")
         if partition.numbering.n_partitions > 1:
             self._enter(partition, lease, message.frontier)
-        mine = lease.parent[partition.rows]
-        forget_unvisited(mine, lease.visited[partition.words], n_threads())
+        else:
+            forget_unvisited(lease.parent, lease.visited, n_threads())
 
     def owed(self, lease: Lease) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of other partitions, and the parents that were found for them here."""
@@ -297,43 +279,50 @@ class BFS:
         """Parents of own rows; where no own step found one, another partition's did."""
         if partition.numbering.n_partitions == 1:
             return Part(partition.first, lease.parent)
-        parent = lease.parent[partition.rows].copy()
+        visited = lease.visited[partition.words]
+        parent = partition.numbering.arrays.take(partition.n_padded, np.uint32)
+        missing = settled_rows(lease.parent[partition.rows], visited, parent, n_threads())
+        missing -= partition.n_padded - partition.n_rows  # padding is visited, by nobody
         for ids, found in owed:
-            adopt(owned(ids), owned(found), np.uint32(partition.first), parent)
-        row = first_orphan(lease.visited[partition.words], parent, partition.n_rows)
-        if row >= 0:
+            missing -= adopt(owned(ids), owned(found), np.uint32(partition.first), parent)
+        if missing:
+            row = first_orphan(visited, parent, partition.n_rows)
             raise RuntimeError(f"row {row} of partition {partition.number} was visited by nobody")
         return Part(partition.first, parent)
 
 
-def _merged(numbering: Numbering, replies: Sequence[Reply]) -> Frontier:
-    """The union of what was found, without duplicates, as a list or a bitmap."""
-    lists, dense = [], []
-    for reply in replies:
-        found, where = reply.found, reply.partition
-        if found.words is None:
-            lists.append(owned(found.ids)[: found.size])
-        elif where is not None and 4 * found.size <= 8 * numbering.n_words:
-            ids = np.empty(found.size, np.uint32)
-            list_bits(found.words, where.first, ids)
-            lists.append(ids)
-        else:
-            dense.append((where, found.words))
-    if not dense and 4 * sum(ids.size for ids in lists) <= 8 * numbering.n_words:
-        ids = np.unique(np.concatenate(lists)) if len(lists) > 1 else lists[0].copy()
-        return Frontier(ids.size, ids=ids)
+def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:
+    """What was found in several places, without duplicates, and about how many arcs leave it."""
+    total = sum(piece.size for piece in pieces)
+    if 4 * total <= 8 * numbering.n_words:
+        seen = numbering.arrays.take(numbering.n_words, np.uint64)
+        seen[:] = 0
+        union = np.empty(total, np.uint32)
+        size, scout_count = 0, 0.0
+        for piece in pieces:
+            size, arcs = unite(owned(piece.as_list()), seen, numbering.mean_degree, union, size)
+            scout_count += arcs
+        return Frontier(size, ids=union[:size]), scout_count
+    words = _bitmap_of(numbering, pieces)
+    size, scout_count = weigh(words, numbering.mean_degree)
+    return Frontier(size, words=words).smaller(numbering.n_words), scout_count
+
+
+def _joined(numbering: Numbering, pieces: Sequence[Frontier]) -> Frontier:
+    """What partitions found among their own rows: nothing can be there twice."""
+    size = sum(piece.size for piece in pieces)
+    if 4 * size <= 8 * numbering.n_words:
+        return Frontier(size, ids=np.concatenate([piece.as_list() for piece in pieces]))
+    return Frontier(size, words=_bitmap_of(numbering, pieces))
+
+
+def _bitmap_of(numbering: Numbering, pieces: Sequence[Frontier]) -> np.ndarray:
+    """A bitmap over all vertices of what was found."""
     words = np.zeros(numbering.n_words, np.uint64)
-    for where, found_words in dense:
-        into = words if where is None else words[where.words]
-        np.bitwise_or(into, found_words, out=into)
-    for ids in lists:
-        mark(words, ids)
-    size, _ = weigh(words, numbering.mean_degree)
-    return Frontier(size, words=words).smaller(numbering.n_words)
-
-
-def _scout_count(numbering: Numbering, found: Frontier) -> float:
-    """About how many arcs leave the vertices found."""
-    if found.words is None:
-        return float(numbering.mean_degree[owned(found.ids)[: found.size] >> 6].sum())
-    return weigh(owned(found.words), numbering.mean_degree)[1]
+    for piece in pieces:
+        if piece.words is None:
+            mark(words, owned(piece.as_list()))
+        else:
+            there = words[piece.first_word : piece.first_word + piece.words.size]
+            np.bitwise_or(there, piece.words, out=there)
+    return words
