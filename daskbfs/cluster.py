@@ -18,7 +18,8 @@ import dask
 from distributed import Client, Future, LocalCluster, get_worker, wait
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
-from daskbfs.warming import warm
+from daskbfs.partition import Partition
+from daskbfs.warming import touch, warm
 
 _PLUGIN = "daskbfs-low-latency"
 
@@ -248,9 +249,10 @@ def exempt_from_collection() -> None:
     gc.freeze()
 
 
-def warm_worker(indptr_dtype: str, n_partitions: int) -> None:
-    """Make kernels ready on this worker; on a tuned one, keep collections short from now on."""
+def warm_worker(indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
+    """Make kernels and memory ready on this worker; a tuned one collects less from now on."""
     warm(indptr_dtype, n_partitions)
+    touch(partitions)
     if _Streams.of(get_worker()).hurrying:
         exempt_from_collection()
 

@@ -76,6 +76,11 @@ class Lease:
         self.next_level = 0
         self.worker = worker
 
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """All of its memory."""
+        return [self.visited, self.parent, *self.bitmaps, *self.queues]
+
     def spare_queue(self, used: np.ndarray | None) -> np.ndarray:
         """The queue that is not in use."""
         return self.queues[1] if used is self.queues[0] else self.queues[0]

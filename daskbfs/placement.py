@@ -25,6 +25,11 @@ class Placement:
         """The worker that gathers: the one that holds partition 0."""
         return self.holders[0]
 
+    @property
+    def in_this_process(self) -> bool:
+        """Whether all workers live in this process, so that nothing needs to be sent."""
+        return all(worker.startswith("inproc://") for worker in self.holders)
+
     def held_by(self, worker: str) -> list[int]:
         """Numbers of the partitions that a worker holds."""
         return [p for p, holder in enumerate(self.holders) if holder == worker]

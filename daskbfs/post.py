@@ -21,6 +21,7 @@ from distributed import Status, get_worker, secede
 from distributed.protocol.serialize import to_serialize
 
 from daskbfs import config
+from daskbfs.kernels.compiling import disband
 
 _HANDLER = "daskbfs_deliver"
 _ERROR = "error"  # the topic of mail after which none follows
@@ -140,6 +141,7 @@ def _let_others_in() -> None:
     key = get_worker().get_current_task()
     if getattr(_seceded, "key", None) != key:
         _seceded.key = key
+        disband()
         secede()
 
 

@@ -15,12 +15,12 @@ from daskbfs.cluster import embedded_client
 from daskbfs.direction import policy
 from daskbfs.distribution import DistributedGraph, spread
 from daskbfs.drivers import direct, resident, waves
-from daskbfs.drivers.common import fetch_parts, gather_parts, new_run, warm_workers
+from daskbfs.drivers.common import warm_workers
 from daskbfs.graph import Graph
-from daskbfs.kernels.compiling import check_threads, refuse_fork
+from daskbfs.kernels.compiling import check_threads, disband, refuse_fork
 from daskbfs.programs.bfs import BFS
 from daskbfs.result import BFSResult, Tree
-from daskbfs.superstep import Share, measured_of
+from daskbfs.superstep import Share
 from daskbfs.telemetry import LevelTable
 from daskbfs.types import as_integer
 from daskbfs.warming import warm
@@ -103,6 +103,7 @@ def bfs(
         client = graph.client
     elif client is None:
         client = embedded_client()
+    disband()  # kernels run elsewhere now
     return client.sync(_search_there, graph, client, source, choose, driver, threads)
 
 
@@ -153,18 +154,16 @@ async def _search_there(
     run = resident.search if driver == "resident" else waves.search
     found = await run(placed, program, threads)
     seconds = time.perf_counter() - start
-    measured = await client.submit(
-        measured_of, found.parts[0], key=f"measured_of-{new_run()}", pure=False
-    )
+    measured = await found.measured()
     levels = LevelTable(measured.records)
     placed.n_levels = levels.n_levels
     tree = Tree(
         placed.graph,
         placed.place,
         placed.layout.global_id if placed.n_partitions > 1 else None,
-        functools.partial(fetch_parts, client, found.parts),
+        found.fetch,
         placed,
-        functools.partial(gather_parts, client, found.parts),
+        found.bring,
         found.parts,
     )
     return BFSResult(

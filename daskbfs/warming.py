@@ -1,8 +1,9 @@
-"""Kernels made ready outside of anybody's clock."""
+"""Kernels and memory made ready outside of anybody's clock."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from daskbfs.direction import policy
 from daskbfs.edges import ArrayEdges
 from daskbfs.graph import Graph
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
-from daskbfs.partition import cut, lay_out, number
+from daskbfs.lease import Lease
+from daskbfs.partition import Partition, cut, lay_out, number
 from daskbfs.programs.bfs import BFS
 from daskbfs.superstep import Share, run_search
 from daskbfs.types import Direction
@@ -30,6 +32,15 @@ def warm(indptr_dtype: str, n_partitions: int = 1) -> None:
     by_vertex(found.view(np.int32), graph.order, np.empty(8, np.int32), 1)
     for dtype in (np.int32, np.int64):
         ids_by_vertex(found, graph.order, path, np.empty(8, dtype), 1)
+
+
+def touch(partitions: Sequence[Partition]) -> None:
+    """Have the memory of one search in place: the first to write to a page waits for it."""
+    leases = [Lease(partition, None) for partition in partitions]
+    arrays = [array for lease in leases for array in lease.arrays]
+    arrays += [p.numbering.arrays.take(p.n_padded, np.uint32) for p in partitions]
+    for array in arrays:
+        array.fill(0)
 
 
 def _search(graph: Graph, n_partitions: int) -> None:

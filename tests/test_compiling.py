@@ -8,8 +8,10 @@ import sys
 import threading
 
 import numba
+import numpy as np
 import pytest
 
+import daskbfs
 from daskbfs.kernels import compiling
 from daskbfs.kernels.bitmap import (
     atomic_add,
@@ -158,3 +160,11 @@ def test_atomic_additions_lose_nothing():
     for thread in threads:
         thread.join()
     assert counter[0] == 2_000_001
+
+
+def test_a_thread_can_let_go_of_its_team_and_have_another():
+    graph = daskbfs.kronecker(10)
+    before = daskbfs.bfs(graph, 1, driver="direct").level
+    compiling.disband()
+    compiling.disband()
+    assert np.array_equal(daskbfs.bfs(graph, 1, driver="direct").level, before)

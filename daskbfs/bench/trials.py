@@ -106,7 +106,7 @@ def summarize(
             "workers": n_workers,
             "devices": {"cpu": n_workers, "gpu": 0, "gpu-emulated": 0},
         }
-        if not placed.placement.coordinator.startswith("inproc"):
+        if not placed.placement.in_this_process:
             peak_bytes += sum(placed.client.run(machine.peak_bytes).values())
     rates = [record["teps"] for record in trials.records]
     return {

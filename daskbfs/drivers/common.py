@@ -7,20 +7,59 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from distributed import Client, Future
+from distributed import Future
 
 from daskbfs.arrays import owned
 from daskbfs.cluster import settled, warm_worker
 from daskbfs.distribution import DistributedGraph
 from daskbfs.placement import workers_per_machine
-from daskbfs.superstep import Share
+from daskbfs.superstep import Measured, Outcome, Parts, Share, measured_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Placed:
     """A finished search on a cluster: parts by worker; the first also has what was measured."""
 
+    graph: DistributedGraph
     parts: list[Future]
+    fetched: list[Parts] | None = None
+
+    async def measured(self) -> Measured:
+        """What was measured. Where the worker lives in this process, all of it is at hand then."""
+        if self.graph.placement.in_this_process:
+            outcome = (await self._bring())[0]
+            assert isinstance(outcome, Outcome)
+            return outcome.measured
+        run = new_run()
+        measured: Measured = await self.graph.client.submit(
+            measured_of, self.parts[0], key=f"measured_of-{run}", pure=False
+        )
+        return measured
+
+    def fetch(self) -> np.ndarray:
+        """The parents by global id, from all workers."""
+        client = self.graph.client
+        if self.fetched is None and client.asynchronous:
+            raise RuntimeError("the parents are still on the cluster: 'await result.fetch()' first")
+        return _joined(self.fetched or client.sync(self._bring))
+
+    async def bring(self) -> np.ndarray:
+        """Like ``fetch``, to be awaited."""
+        return _joined(await self._bring())
+
+    async def _bring(self) -> list[Parts]:
+        if self.fetched is None:
+            self.fetched = await self.graph.client.gather(self.parts, direct=True)
+        return self.fetched
+
+
+def _joined(by_worker: list[Parts]) -> np.ndarray:
+    """The parents by global id."""
+    parts = sorted((p for held in by_worker for p in held.parts), key=lambda part: part.first)
+    if len(parts) == 1:
+        alone: np.ndarray = owned(parts[0].parent)
+        return alone
+    return np.concatenate([part.parent for part in parts])
 
 
 def new_run() -> str:
@@ -43,6 +82,7 @@ async def warm_workers(graph: DistributedGraph) -> None:
                 warm_worker,
                 dtype,
                 graph.n_partitions,
+                graph.held_by(worker),
                 workers=[worker],
                 key=f"warm_worker-{new_run()}",
             )
@@ -50,23 +90,3 @@ async def warm_workers(graph: DistributedGraph) -> None:
         ]
         await settled(futures)
         graph.warm = True
-
-
-def fetch_parts(client: Client, parts: list[Future]) -> np.ndarray:
-    """Bring the parents by global id to this process."""
-    if client.asynchronous:
-        raise RuntimeError("the parents are still on the cluster: 'await result.fetch()' first")
-    found: np.ndarray = client.sync(gather_parts, client, parts)
-    return found
-
-
-async def gather_parts(client: Client, parts: list[Future]) -> np.ndarray:
-    """The parents by global id, from all workers."""
-    by_worker = await client.gather(parts, direct=True)
-    by_partition = sorted(
-        (p for held in by_worker for p in held.parts), key=lambda part: part.first
-    )
-    if len(by_partition) == 1:
-        alone: np.ndarray = owned(by_partition[0].parent)
-        return alone
-    return np.concatenate([part.parent for part in by_partition])

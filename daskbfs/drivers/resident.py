@@ -23,4 +23,4 @@ async def search(graph: DistributedGraph, program: Program, threads: int | None)
         pure=False,
     )
     await settled([outcome])
-    return Placed([outcome])
+    return Placed(graph, [outcome])

@@ -100,7 +100,7 @@ class _Waves:
             ended.cancel()
             for future in self.held:  # whoever handles an error may hold this frame for long
                 future.release()
-        return Placed(parts)
+        return Placed(self.graph, parts)
 
     async def _keep_ahead(
         self, watched: list[Future], n_ahead: int, ended: asyncio.Future[None]

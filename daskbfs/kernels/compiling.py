@@ -8,11 +8,14 @@ seconds, and silence would look like a hang. Later processes load the result fro
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -78,6 +81,31 @@ def threads(n: int | None) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
+def disband() -> None:
+    """Let go of the threads that kernels called from this thread have used.
+
+    libgomp keeps such a team for every thread that ever called a parallel kernel. Where the teams
+    of a process are larger than the machine, it puts their threads to sleep after every kernel, and
+    to wake them takes longer than a small kernel. So a thread disbands that leaves work to another.
+    """
+    if _TEAM.started and (gomp := _gomp()) is not None:
+        gomp.omp_pause_resource_all(_OMP_PAUSE_SOFT)
+
+
+_OMP_PAUSE_SOFT = 1
+
+
+@functools.cache
+def _gomp() -> Any:
+    """The libgomp that numba has loaded, if it has; others keep one team for all threads."""
+    if numba.threading_layer() != "omp" or not sys.platform.startswith("linux"):
+        return None
+    loaded = Path("/proc/self/maps").read_text()
+    match = re.search(r"\S*/libgomp[^/\s]*$", loaded, re.MULTILINE)
+    gomp = ctypes.CDLL(match.group()) if match else None
+    return gomp if hasattr(gomp, "omp_pause_resource_all") else None
+
+
 def cache_folder() -> str | None:
     """Where compiled kernels are kept; None where no folder can be written."""
     return getattr(_touch_every_thread.stats, "cache_path", None)
@@ -97,8 +125,13 @@ class _Team:
         self._forked = False
         os.register_at_fork(after_in_child=self._note_fork)
 
+    @property
+    def started(self) -> bool:
+        """Whether a parallel kernel has run in this process."""
+        return self._shared is not None
+
     def _note_fork(self) -> None:
-        self._forked = self._shared is not None and numba.threading_layer() == "omp"
+        self._forked = self.started and numba.threading_layer() == "omp"
 
     def refuse_fork(self) -> None:
         if self._forked:
