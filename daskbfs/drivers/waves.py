@@ -103,22 +103,24 @@ class _Waves:
         return Placed(self.graph, parts)
 
     async def _keep_ahead(
-        self, watched: list[Future], n_ahead: int, ended: asyncio.Future[None]
+        self, levels: list[Future], n_ahead: int, ended: asyncio.Future[None]
     ) -> None:
         """Submit more levels as the search goes on; returns when it needs no more."""
-        while watched:
-            going = asyncio.ensure_future(settled(watched[:1]))
+        while levels:
+            gathers = levels[len(self.workers) :: len(self.workers) + 1]
+            watched = gathers[-min(len(gathers), _FEW_LEFT)]
+            going = asyncio.ensure_future(settled([watched]))
             await asyncio.wait({ended, going}, return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 going.cancel()
                 return
             await going
-            if watched[0].type is not int:  # the last level is gathered
+            if watched.type is not int:  # the last level is gathered
                 return
             n_ahead = min(2 * n_ahead, config.get("waves.most-levels-ahead"))
             more = _Tasks(self.graph)
-            watched = more.submit(self._add_levels(more, n_ahead))
-            self.held += watched
+            levels = more.submit(self._add_levels(more, n_ahead))
+            self.held += levels
 
     def _add_ends(self, tasks: _Tasks) -> list[Key]:
         """Add what a search starts and ends with; returns the keys of the parts, then of leases."""
@@ -149,33 +151,16 @@ class _Waves:
         return [*parts, *leases]
 
     def _add_levels(self, tasks: _Tasks, n: int) -> list[Key]:
-        """Add waves and gathers for some levels.
-
-        Returns the key of a gather, at which more should follow, and one for each worker that keeps
-        all of its tasks alive.
-        """
-        if not n:
-            return []
+        """Add waves and gathers for some levels, in the order in which they should start."""
         run, first = self.attempt.run, self.n_levels
         self.n_levels += n
-        mine: dict[str, list[Key]] = {worker: [] for worker in self.workers}
-        gathers = []
+        keys: list[Key] = []
         for level in range(first, self.n_levels):
             turn = _FIRST - _TURNS * level
             for w, worker in enumerate(self.workers):
                 key: Key = (f"expand_level-{run}", level, w)
-                mine[worker].append(tasks.add(worker, key, turn - 1, expand_level, run, level))
+                keys.append(tasks.add(worker, key, turn - 1, expand_level, run, level))
             key = (f"gather_frontier-{run}", level)
-            gathers.append(
-                tasks.add(self.attempt.coordinator, key, turn - 2, gather_frontier, run, level)
-            )
-        mine[self.attempt.coordinator] += gathers
-        ends = [
-            tasks.add(worker, (f"levels_ahead-{run}", first, w), 0, levels_ahead, keys)
-            for w, (worker, keys) in enumerate(mine.items())
-        ]
-        return [gathers[-min(n, _FEW_LEFT)], *ends]
-
-
-def levels_ahead(levels: list[int | None]) -> None:
-    """Keeps a worker's levels alive: nothing else in the graph needs them."""
+            coordinator = self.attempt.coordinator
+            keys.append(tasks.add(coordinator, key, turn - 2, gather_frontier, run, level))
+        return keys
