@@ -1,30 +1,38 @@
-"""Graphs on a cluster: partitions as Dask futures, pinned to their workers."""
+"""Graphs on a cluster: partitions as Dask futures, pinned to their workers.
+
+A graph remembers where its partitions came from, so it can make them again when workers are lost.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from distributed import Client, Future
+from distributed import Client, Lock
 
-from daskbfs.cluster import embedded_client, settled
+from daskbfs import config
+from daskbfs.cluster import embedded_client
 from daskbfs.graph import Graph
-from daskbfs.partition import (
-    Layout,
-    Numbering,
-    Partition,
-    cut,
-    from_arrays,
-    lay_out,
-    number,
-    own_numbering,
-    to_arrays,
-)
-from daskbfs.placement import Placement, place
-from daskbfs.post import Post
-from daskbfs.types import NONE
+from daskbfs.holding import Holding, put
+from daskbfs.partition import Layout, lay_out, partition_bytes
+from daskbfs.placement import Placement, place, place_again
+from daskbfs.watch import WorkersLost, WorkerState, check_scheduler, workers_now
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What all clients of one graph see."""
+
+    name: str
+    latest: Holding | None = None
+    """None once the graph is released."""
+    views: dict[str, DistributedGraph] = field(default_factory=dict)
+    """By client."""
 
 
 class DistributedGraph:
@@ -39,26 +47,56 @@ class DistributedGraph:
     """
 
     def __init__(
-        self, graph: Graph, client: Client, layout: Layout, placement: Placement, strategy: str
+        self,
+        graph: Graph,
+        client: Client,
+        holding: Holding,
+        strategy: str,
+        seed: int,
+        shared: _Shared | None = None,
     ) -> None:
         self.graph = graph
         self.client = client
-        self.layout = layout
-        self.placement = placement
         self.strategy = strategy
-        self.partitions: list[Future] = []
-        self.numberings: dict[str, Future] = {}
-        self.warm = False
-        """Whether the workers' kernels are ready."""
-        self.n_levels: int | None = None
-        """Levels of the last search, for the next to prepare as many."""
-        self.numbering = number(graph, layout)
-        self.place: np.ndarray = layout.global_id[graph.order]
-        """Global id of each vertex, by its index."""
+        self._seed = seed
+        self._holding = holding
+        self._shared = shared or _Shared(uuid.uuid4().hex, holding)
+        self._shared.views[client.id] = self
 
-    def held_by(self, worker: str) -> list[Future]:
-        """The partitions on a worker."""
-        return [self.partitions[p] for p in self.placement.held_by(worker)]
+    @property
+    def holding(self) -> Holding:
+        """The partitions as they lie now."""
+        latest = self._shared.latest
+        if latest is None:
+            raise RuntimeError("the graph was released: distribute it again")
+        if latest.epoch > self._holding.epoch:  # another client has moved or mended it
+            self._holding = latest.seen_by(self.client)
+        return self._holding
+
+    def seen_by(self, client: Client) -> DistributedGraph:
+        """The same partitions, for another client of the same cluster."""
+        view = self._shared.views.get(client.id)
+        if view is None:
+            if client.scheduler_info(n_workers=0)["id"] != self._scheduler_id():
+                raise ValueError("the graph is on another client's cluster: leave client out")
+            holding = self.holding.seen_by(client)
+            view = DistributedGraph(
+                self.graph, client, holding, self.strategy, self._seed, self._shared
+            )
+        return view
+
+    def _scheduler_id(self) -> Any:
+        return self.client.scheduler_info(n_workers=0)["id"]
+
+    @property
+    def placement(self) -> Placement:
+        """Which worker holds which partitions."""
+        return self.holding.placement
+
+    @property
+    def layout(self) -> Layout:
+        """Which rows each partition has."""
+        return self.holding.layout
 
     @property
     def name(self) -> str:
@@ -74,37 +112,79 @@ class DistributedGraph:
 
     @property
     def n_partitions(self) -> int:
-        return self.layout.n_partitions
-
-    def dask_columns(self, parts: Sequence[Future]) -> tuple[Any, Any]:
-        """Vertex ids and parents of a search as Dask arrays, a chunk for each partition."""
-        from dask.array import concatenate, from_delayed
-        from dask.delayed import delayed
-
-        run = uuid.uuid4().hex
-        dtype = self.graph.parent_dtype
-        columns: tuple[list[Any], list[Any]] = ([], [])
-        for w, worker in enumerate(self.placement.workers):
-            for i, p in enumerate(self.placement.held_by(worker)):
-                pair = self.client.submit(
-                    user_columns,
-                    parts[w],
-                    i,
-                    self.partitions[p],
-                    self.graph.ids.values,
-                    dtype,
-                    key=f"user_columns-{run}-{p}",
-                    workers=[worker],
-                    pure=False,
-                )
-                shape = (len(self.layout.rows[p]),)
-                for k, column in enumerate(columns):
-                    column.append(from_delayed(delayed(pair)[k], shape, dtype))
-        return tuple(concatenate(column) for column in columns)  # type: ignore[return-value]
+        return self.holding.n_partitions
 
     def random_sources(self, n: int, seed: int = 1) -> np.ndarray:
         """Up to ``n`` distinct vertices that are not isolated, the same for the same seed."""
         return self.graph.random_sources(n, seed)
+
+    def where(self) -> dict[str, list[int]]:
+        """The partitions that each worker holds."""
+        placement = self.placement
+        return {worker: placement.held_by(worker) for worker in placement.workers}
+
+    def rebalance(self) -> Any:
+        """Use all workers that there are now, those that joined later too.
+
+        Partitions move to them, as few as possible; where there are more workers than partitions,
+        the graph is cut anew, into one for each. Results of earlier searches stay valid.
+        """
+        return self.client.sync(self._rebalance)
+
+    async def _rebalance(self) -> DistributedGraph:
+        async with self._lock():
+            before = self.holding
+            now = await some_workers(self.client)
+            layout = before.layout
+            if len(now) > before.n_partitions:
+                layout = lay_out(self.graph, len(now), self.strategy, self._seed)
+                placement = place(len(now), sorted(now))
+            else:
+                weights = self._weights(layout)
+                placement = place_again(before.placement, sorted(now), weights, level=True)
+            if placement != before.placement or layout is not before.layout:
+                await self._move(before, layout, placement, now)
+        return self
+
+    def release(self) -> Any:
+        """Free all memory that the graph has on the cluster; it cannot be searched any more."""
+        for view in self._shared.views.values():
+            for future in view._holding.futures:
+                future.release()
+        self._shared.latest = None
+
+    async def recover(self, broken: Holding, lost: Collection[str]) -> None:
+        """Make lost partitions again, on workers that are left or have come; once for all clients.
+
+        ``lost`` are workers not to be used, although they may still be there.
+        """
+        async with self._lock():
+            before = self.holding
+            if before.epoch > broken.epoch:
+                return
+            now = await some_workers(self.client, without=lost)
+            placement = place_again(before.placement, sorted(now), self._weights(before.layout))
+            await self._move(before, before.layout, placement, now)
+
+    async def _move(
+        self, before: Holding, layout: Layout, placement: Placement, now: dict[str, WorkerState]
+    ) -> None:
+        """Put partitions elsewhere, and forget where they were."""
+        holding = await put(self.graph, self.client, layout, placement, now, before)
+        self._holding = self._shared.latest = holding
+        stay = {future.key for future in holding.futures}
+        for future in before.futures:
+            if future.key not in stay:
+                future.release()
+
+    def _weights(self, layout: Layout) -> list[int]:
+        return [partition_bytes(self.graph, layout, p) for p in range(layout.n_partitions)]
+
+    def _lock(self) -> Lock:
+        client = self.client
+        return Lock(
+            f"daskbfs-{self._shared.name}", scheduler_rpc=client.scheduler, loop=client.loop
+        )
 
     def __repr__(self) -> str:
         return (
@@ -149,6 +229,7 @@ def distribute(
     """
     if client is None:
         client = embedded_client()
+    check_scheduler(client)
     return client.sync(spread, graph, client, n_partitions, strategy, seed)
 
 
@@ -160,50 +241,33 @@ async def spread(
     seed: int = 1,
 ) -> DistributedGraph:
     """Do what :func:`distribute` says, on the client's event loop."""
-    workers = sorted(await client.nthreads())
-    placement = place(n_partitions if n_partitions is not None else len(workers), workers)
+    now = await workers_now(client)
+    n_partitions = n_partitions if n_partitions is not None else len(now)
+    placement = place(n_partitions, sorted(now))
     layout = lay_out(graph, len(placement.holders), strategy, seed)
-    placed = DistributedGraph(graph, client, layout, placement, strategy)
-    numbering = placed.numbering
-    run = uuid.uuid4().hex
-    for worker in placement.workers:
-        (raw,) = await client.scatter([numbering], workers=[worker], direct=True, hash=False)
-        placed.numberings[worker] = client.submit(
-            own_numbering, raw, key=f"numbering-{run}-{worker}", workers=[worker], pure=False
-        )
-    for p, worker in enumerate(placement.holders):
-        arrays = to_arrays(cut(graph, layout, p, numbering))
-        (raw,) = await client.scatter([arrays], workers=[worker], direct=True, hash=False)
-        placed.partitions.append(
-            client.submit(
-                pin_partition,
-                raw,
-                placed.numberings[worker],
-                key=f"pin_partition-{run}-{p}",
-                workers=[worker],
-                pure=False,
+    for attempt in range(config.get("recovery.attempts")):
+        try:
+            holding = await put(graph, client, layout, placement, now)
+            return DistributedGraph(graph, client, holding, strategy, seed)
+        except WorkersLost as loss:
+            if attempt + 1 == config.get("recovery.attempts"):
+                raise
+            now = await some_workers(client, without=loss.workers)
+            placement = place(n_partitions, sorted(now))
+    raise AssertionError("unreachable")
+
+
+async def some_workers(client: Client, without: Collection[str] = ()) -> dict[str, WorkerState]:
+    """The workers that there are; waits for a while where there are none."""
+    deadline = time.monotonic() + config.get("recovery.wait-seconds")
+    while True:
+        now = {w: s for w, s in (await workers_now(client)).items() if w not in without}
+        if now:
+            return now
+        if time.monotonic() > deadline:
+            waited = config.get("recovery.wait-seconds")
+            raise RuntimeError(
+                f"no worker is left to hold the graph, and none came within {waited} s: start "
+                "workers, or raise daskbfs.recovery.wait-seconds"
             )
-        )
-        del raw, arrays
-        await settled(placed.partitions[-1:])
-    return placed
-
-
-def user_columns(
-    held: Any, i: int, partition: Partition, ids: np.ndarray | None, dtype: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """A partition's vertices, and their parents, in the user's ids."""
-    rows = slice(partition.first, partition.first + partition.n_rows)
-    vertex = partition.numbering.vertex[rows].astype(np.int64)
-    parent = held.parts[i].parent[: partition.n_rows].astype(np.int64)
-    reached = parent != int(NONE)
-    parent[~reached] = -1
-    if ids is not None:
-        vertex, parent[reached] = ids[vertex], ids[parent[reached]]
-    return vertex.astype(dtype), parent.astype(dtype)
-
-
-def pin_partition(arrays: dict[str, Any], numbering: Numbering) -> Partition:
-    """Make a partition of what was sent to this worker, where it is to stay."""
-    Post.here()  # from now on, mail can be delivered
-    return from_arrays(arrays, numbering)
+        await asyncio.sleep(config.get("recovery.look-seconds"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
 from daskbfs.kernels.frontier import list_bits, mark
 from daskbfs.partition import Partition
+from daskbfs.pinned import Pinned
 
 
 class StaleLease(RuntimeError):
@@ -56,7 +56,7 @@ class Frontier:
         return bool((self.ids[: self.size] == vertex).any())  # type: ignore[index]
 
 
-class Lease:
+class Lease(Pinned):
     """What one search writes to on one partition; arrays are over all global ids.
 
     ``parent`` holds the parents of own rows, and those found for rows of other partitions, whose
@@ -88,6 +88,3 @@ class Lease:
     def spare_bitmap(self, used: np.ndarray | None) -> np.ndarray:
         """The bitmap that is not in use."""
         return self.bitmaps[1] if used is self.bitmaps[0] else self.bitmaps[0]
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a lease is pinned to its worker: it is neither copied nor spilled")

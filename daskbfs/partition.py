@@ -8,7 +8,7 @@ behind the other, and nothing needs decoding when they are put together.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Graph, Rows, word_padded
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.frontier import cut_rows
+from daskbfs.pinned import Pinned
 from daskbfs.types import MAX_VERTICES, NONE
 
 STRATEGIES = ("random",)
@@ -47,7 +48,7 @@ class Numbering:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Partition:
+class Partition(Pinned):
     """Rows that live together; immutable, and never to leave the worker that holds it."""
 
     number: int
@@ -87,10 +88,9 @@ class Partition:
     def __sizeof__(self) -> int:
         return self.nbytes
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"partition {self.number} is pinned to its worker: it is neither copied nor spilled"
-        )
+    @property
+    def what(self) -> str:
+        return f"partition {self.number}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,6 +156,23 @@ def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition
     into = _cut(graph.into, layout, p) if graph.directed else out
     hub_vertex = numbering.vertex[into.hub]
     return Partition(p, int(layout.first[p]), numbering, out, into, hub_vertex)
+
+
+def partition_bytes(graph: Graph, layout: Layout, p: int) -> int:
+    """Memory of a partition that is yet to be cut."""
+    rows = layout.rows[p]
+    columns = 3 * word_padded(rows.size)  # offsets, hubs, their vertices
+    total = 0
+    for half in {id(graph.out): graph.out, id(graph.into): graph.into}.values():
+        arcs = int((half.indptr[rows.astype(np.int64) + 1] - half.indptr[rows]).sum())
+        total += 4 * (arcs + columns)
+    return total
+
+
+def search_bytes(layout: Layout, n_held: int) -> int:
+    """Memory that a worker needs beside its partitions: the numbering, and leases of one search."""
+    n_global = int(layout.first[-1])
+    return 5 * n_global + n_held * (12 * n_global + 3 * n_global // 8)
 
 
 def _cut(rows: Rows, layout: Layout, p: int) -> Rows:

@@ -37,9 +37,38 @@ class Placement:
 
 def place(n_partitions: int, workers: Sequence[str]) -> Placement:
     """Deal partitions to workers in turn."""
+    _some(workers)
+    return Placement(tuple(workers[p % len(workers)] for p in range(n_partitions)))
+
+
+def place_again(
+    before: Placement, workers: Sequence[str], weights: Sequence[int], *, level: bool = False
+) -> Placement:
+    """Leave partitions where they are; give those whose worker is gone to the least loaded.
+
+    With ``level``, also take partitions from workers that have more than their share.
+    """
+    _some(workers)
+    most = -(-len(before.holders) // len(workers)) if level else len(before.holders)
+    holders: list[str | None] = []
+    for worker in before.holders:
+        stays = worker in workers and holders.count(worker) < most
+        holders.append(worker if stays else None)
+    load = Counter(dict.fromkeys(workers, 0))
+    for p, holder in enumerate(holders):
+        if holder is not None:
+            load[holder] += weights[p]
+    for p in sorted(range(len(holders)), key=lambda p: -weights[p]):
+        if holders[p] is None:
+            free = [w for w in workers if holders.count(w) < most]
+            holders[p] = min(free, key=load.__getitem__)
+            load[holders[p]] += weights[p]  # type: ignore[index]
+    return Placement(tuple(holders))  # type: ignore[arg-type]
+
+
+def _some(workers: Sequence[str]) -> None:
     if not workers:
         raise ValueError("the cluster has no workers: start some, or wait for them")
-    return Placement(tuple(workers[p % len(workers)] for p in range(n_partitions)))
 
 
 def workers_per_machine(workers: Sequence[str]) -> Mapping[str, int]:

@@ -31,7 +31,7 @@ class Tree:
     fetch: Callable[[], np.ndarray | None]
     """Brings the parents by global id; None when the source is isolated."""
     placed: Any = None
-    """The distributed graph, where there is one."""
+    """The partitions that were searched, where there is a cluster."""
     bring: Callable[[], Any] | None = None
     """Like ``fetch``, to be awaited."""
     parts: Sequence[Any] = ()

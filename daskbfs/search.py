@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections.abc import Callable, Iterable
@@ -17,13 +18,16 @@ from daskbfs.distribution import DistributedGraph, spread
 from daskbfs.drivers import direct, resident, waves
 from daskbfs.drivers.common import warm_workers
 from daskbfs.graph import Graph
+from daskbfs.holding import Holding
 from daskbfs.kernels.compiling import check_threads, disband, refuse_fork
+from daskbfs.lease import StaleLease
 from daskbfs.programs.bfs import BFS
 from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Share
 from daskbfs.telemetry import LevelTable
 from daskbfs.types import as_integer
 from daskbfs.warming import warm
+from daskbfs.watch import WorkersLost, check_scheduler, guarded
 
 DRIVERS = ("auto", "direct", "resident", "waves")
 
@@ -38,6 +42,7 @@ def bfs(
     depth_limit: int | None = None,
     targets: Iterable[int] | None = None,
     threads: int | None = None,
+    timeout: float | None = None,
 ) -> Any:
     """Search a graph breadth first.
 
@@ -66,6 +71,9 @@ def bfs(
     threads
         Threads that kernels may use on each worker; None divides a machine's cores among its
         workers.
+    timeout
+        Seconds after which a search on a cluster is given up with a TimeoutError; None waits for
+        as long as its workers live.
 
     Returns
     -------
@@ -99,12 +107,13 @@ def bfs(
         return _search_here(whole, source, choose(whole.order), threads)
     if isinstance(graph, DistributedGraph):
         if client is not None and client is not graph.client:
-            raise ValueError("the graph is on another client's cluster: leave client out")
+            graph = graph.seen_by(client)
         client = graph.client
     elif client is None:
         client = embedded_client()
+    check_scheduler(client)
     disband()  # kernels run elsewhere now
-    return client.sync(_search_there, graph, client, source, choose, driver, threads)
+    return client.sync(_search_within, timeout, graph, client, source, choose, driver, threads)
 
 
 def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | None) -> BFSResult:
@@ -128,6 +137,17 @@ def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | 
     )
 
 
+async def _search_within(timeout: float | None, *arguments: Any) -> BFSResult:
+    """Search on a cluster, for so many seconds at most."""
+    try:
+        async with asyncio.timeout(timeout):
+            return await _search_there(*arguments)
+    except TimeoutError as error:
+        if timeout is None:
+            raise
+        raise TimeoutError(f"the search did not end within {timeout} s") from error
+
+
 async def _search_there(
     graph: Graph | DistributedGraph,
     client: Client,
@@ -136,12 +156,38 @@ async def _search_there(
     driver: str,
     threads: int | None,
 ) -> BFSResult:
-    """Search on a cluster."""
+    """Search on a cluster; where workers are lost, mend the graph and search again."""
     placed = graph if isinstance(graph, DistributedGraph) else await _placed(graph, client)
-    program = choose(placed.place)
+    n_attempts = config.get("recovery.attempts")
+    for attempt in range(1, n_attempts + 1):
+        holding = placed.holding
+        searching = _search_once(holding, source, choose, driver, threads)
+        try:
+            return await guarded(client, holding.processes, searching)
+        except WorkersLost as loss:
+            if attempt == n_attempts:
+                raise RuntimeError(
+                    f"the search was given up after {n_attempts} attempts: {loss}"
+                ) from loss
+            await placed.recover(holding, loss.workers)
+        except StaleLease:
+            if attempt == n_attempts:
+                raise
+    raise AssertionError("unreachable")
+
+
+async def _search_once(
+    holding: Holding,
+    source: int,
+    choose: Callable[[np.ndarray], BFS | None],
+    driver: str,
+    threads: int | None,
+) -> BFSResult:
+    """One attempt at a search."""
+    program = choose(holding.place)
     if program is None:
-        return _isolated(placed.graph, source)
-    n_workers = len(placed.placement.workers)
+        return _isolated(holding.graph, source)
+    n_workers = len(holding.placement.workers)
     if driver == "auto":
         driver = "resident" if n_workers == 1 else "waves"
     if driver == "resident" and n_workers > 1:
@@ -149,20 +195,20 @@ async def _search_there(
             f"driver 'resident' needs all partitions on one worker, but they are on {n_workers}: "
             "take 'waves' or 'auto'"
         )
-    await warm_workers(placed)
+    await warm_workers(holding)
     start = time.perf_counter()
     run = resident.search if driver == "resident" else waves.search
-    found = await run(placed, program, threads)
+    found = await run(holding, program, threads)
     seconds = time.perf_counter() - start
     measured = await found.measured()
     levels = LevelTable(measured.records)
-    placed.n_levels = levels.n_levels
+    holding.n_levels = levels.n_levels
     tree = Tree(
-        placed.graph,
-        placed.place,
-        placed.layout.global_id if placed.n_partitions > 1 else None,
+        holding.graph,
+        holding.place,
+        holding.layout.global_id if holding.n_partitions > 1 else None,
         found.fetch,
-        placed,
+        holding,
         found.bring,
         found.parts,
     )

@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from daskbfs import machine
 from daskbfs.kernels.compiling import n_threads, threads
 from daskbfs.partition import Numbering, Partition
+from daskbfs.pinned import Pinned
 from daskbfs.programs import Program
 from daskbfs.telemetry import PHASES, LevelRecord, Phases
 from daskbfs.types import Direction
@@ -37,7 +38,7 @@ class Share:
         return min(n_threads(), max(1, machine.n_cores() // self.n_workers))
 
 
-class Leases:
+class Leases(Pinned):
     """The leases of one attempt on one worker: they live here, and here they stay."""
 
     __slots__ = ("__weakref__", "leases", "partitions", "program", "share")
@@ -81,9 +82,6 @@ class Leases:
     def _held(self) -> Iterable[tuple[Partition, Any]]:
         """Partitions and their leases."""
         return zip(self.partitions, self.leases, strict=True)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("leases are pinned to their worker: they are neither copied nor spilled")
 
 
 @dataclass(frozen=True, slots=True)

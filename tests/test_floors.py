@@ -18,7 +18,9 @@ FLOORS = {
     "io": 2, "validation": 2,
     "direction": 3, "partition": 3, "placement": 3,
     "lease": 3, "programs": 3,
-    "superstep": 4, "post": 4, "wave": 4, "cluster": 4, "distribution": 4, "warming": 4,
+    "pinned": 0,
+    "superstep": 4, "post": 4, "wave": 4, "watch": 4, "holding": 4,
+    "cluster": 4, "distribution": 4, "warming": 4,
     "drivers": 5, "result": 5, "search": 5,
     "bench": 6, "doctor": 6, "cli": 6, "__main__": 6,
 }  # fmt: skip

@@ -1,8 +1,9 @@
-"""Kernel and search times without Dask: ``python -m daskbfs.bench.kernels --json FILE``.
+"""Kernel and search times: ``python -m daskbfs.bench.kernels --json FILE``.
 
 Two figures, never mixed. *Kernel*: all levels, vertices in degree order. *Search*: from the call
 until the parent array is complete in memory in the user's own vertex ids, which is what other
-programs' times are to be compared with.
+programs' times are to be compared with. ``--resident`` adds the same search as one Dask task on a
+worker in this process.
 
 ``--reference FILE.py`` times another direction-optimized search in the same run, on the same
 graph and from the same sources, so that machine noise hits both. The file defines
@@ -38,12 +39,14 @@ _REFERENCE_PIECE = 512  # words of the reference's counters
 @click.option("--scale", "scales", type=int, multiple=True, help="May be repeated.  [default: 22]")
 @click.option("--sources", "n_sources", type=int, default=32, show_default=True)
 @click.option("--reference", type=click.Path(exists=True), help="Another search, as a Python file.")
+@click.option("--resident", is_flag=True, help="Time searches by a Dask worker in here too.")
 @click.option("--construction", is_flag=True, help="Time Kernel 1 too, and take its peak memory.")
 @click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
 def main(
     scales: tuple[int, ...],
     n_sources: int,
     reference: str | None,
+    resident: bool,
     construction: bool,
     json_file: str | None,
 ) -> None:
@@ -56,7 +59,7 @@ def main(
             figures["streaming"] = _in_fresh_process(time_streaming, scale)
         graph = kronecker(scale)
         figures |= time_searches(
-            graph, n_sources, _load_reference(reference) if reference else None
+            graph, n_sources, _load_reference(reference) if reference else None, resident=resident
         )
         report["scales"][scale] = figures
         _show(scale, figures)
@@ -65,17 +68,32 @@ def main(
 
 
 def time_searches(
-    graph: Graph, n_sources: int, reference: Callable[[Graph], Callable[[int], Any]] | None
+    graph: Graph,
+    n_sources: int,
+    reference: Callable[[Graph], Callable[[int], Any]] | None,
+    *,
+    resident: bool,
 ) -> dict[str, Any]:
     """Mean and median milliseconds of kernel, search, level array, and of the reference."""
     sources = graph.random_sources(n_sources)
     other = reference(graph) if reference else None
-    rounds: dict[str, list[float]] = {"kernel": [], "search": [], "level": [], "reference": []}
+    rounds: dict[str, list[float]] = {
+        "kernel": [],
+        "search": [],
+        "level": [],
+        "resident": [],
+        "reference": [],
+    }
     for v in sources[:2]:  # warm
+        if resident:
+            bfs(graph, v, driver="resident").fetch()
         _ = bfs(graph, v, driver="direct").parent, bfs(graph, v, driver="direct").level
         if other:
             other(int(graph.row_of(v) or 0))
     for v in sources:
+        if resident:
+            result = bfs(graph, v, driver="resident").fetch()
+            rounds["resident"].append(result.seconds + result.fetch_seconds)
         start = time.perf_counter()
         result = bfs(graph, v, driver="direct")
         _ = result.parent
@@ -98,9 +116,9 @@ def time_searches(
     }
     figures["kernel_gteps"] = graph.n_input_edges / float(np.mean(rounds["kernel"])) / 1e9
     if other:
-        mean = figures["reference"]["mean_ms"]
-        figures["kernel_to_reference"] = figures["kernel"]["mean_ms"] / mean
-        figures["search_to_reference"] = figures["search"]["mean_ms"] / mean
+        for name in {"kernel", "search", "resident"} & figures.keys():
+            ratio = figures[name]["mean_ms"] / figures["reference"]["mean_ms"]
+            figures[f"{name}_to_reference"] = ratio
     return figures
 
 
@@ -171,7 +189,7 @@ def _show(scale: int, figures: dict[str, Any]) -> None:
                 f"peak {built['peak_to_graph']:.2f} x the graph's "
                 f"{machine.human_bytes(built['graph_bytes'])}"
             )
-    for name in ("kernel", "search", "level", "reference"):
+    for name in ("kernel", "search", "level", "resident", "reference"):
         if name in figures:
             ratio = figures.get(f"{name}_to_reference")
             click.echo(

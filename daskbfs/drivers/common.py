@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,34 +11,35 @@ from distributed import Future
 
 from daskbfs.arrays import owned
 from daskbfs.cluster import settled, warm_worker
-from daskbfs.distribution import DistributedGraph
+from daskbfs.holding import Holding
 from daskbfs.placement import workers_per_machine
 from daskbfs.superstep import Measured, Outcome, Parts, Share, measured_of
+from daskbfs.watch import WorkersLost, guarded
 
 
 @dataclass(slots=True)
 class Placed:
     """A finished search on a cluster: parts by worker; the first also has what was measured."""
 
-    graph: DistributedGraph
+    holding: Holding
     parts: list[Future]
     fetched: list[Parts] | None = None
 
     async def measured(self) -> Measured:
         """What was measured. Where the worker lives in this process, all of it is at hand then."""
-        if self.graph.placement.in_this_process:
+        if self.holding.placement.in_this_process:
             outcome = (await self._bring())[0]
             assert isinstance(outcome, Outcome)
             return outcome.measured
         run = new_run()
-        measured: Measured = await self.graph.client.submit(
+        measured: Measured = await self.holding.client.submit(
             measured_of, self.parts[0], key=f"measured_of-{run}", pure=False
         )
         return measured
 
     def fetch(self) -> np.ndarray:
         """The parents by global id, from all workers."""
-        client = self.graph.client
+        client = self.holding.client
         if self.fetched is None and client.asynchronous:
             raise RuntimeError("the parents are still on the cluster: 'await result.fetch()' first")
         return _joined(self.fetched or client.sync(self._bring))
@@ -48,9 +49,18 @@ class Placed:
         return _joined(await self._bring())
 
     async def _bring(self) -> list[Parts]:
-        if self.fetched is None:
-            self.fetched = await self.graph.client.gather(self.parts, direct=True)
-        return self.fetched
+        if self.fetched is not None:
+            return self.fetched
+        client = self.holding.client
+        bringing: Awaitable[list[Parts]] = client.gather(self.parts, direct=True)
+        try:
+            parts = await guarded(client, self.holding.processes, bringing)
+        except WorkersLost as loss:
+            raise RuntimeError(
+                f"the parents are lost, since {loss}: search again, and fetch them before that"
+            ) from loss
+        self.fetched = parts
+        return parts
 
 
 def _joined(by_worker: list[Parts]) -> np.ndarray:
@@ -67,26 +77,26 @@ def new_run() -> str:
     return uuid.uuid4().hex[:16]
 
 
-def shares(graph: DistributedGraph, threads: int | None) -> Mapping[str, Share]:
+def shares(holding: Holding, threads: int | None) -> Mapping[str, Share]:
     """How much of its machine each worker may take."""
-    sizes = workers_per_machine(graph.placement.workers)
+    sizes = workers_per_machine(holding.placement.workers)
     return {worker: Share(threads, n, worker) for worker, n in sizes.items()}
 
 
-async def warm_workers(graph: DistributedGraph) -> None:
-    """Make kernels ready on every worker that holds a partition; once for each graph."""
-    if not graph.warm:
-        dtype = str(graph.graph.out.indptr.dtype)
+async def warm_workers(holding: Holding) -> None:
+    """Make kernels ready on every worker that holds a partition; once for each holding."""
+    if not holding.warm:
+        dtype = str(holding.graph.out.indptr.dtype)
         futures = [
-            graph.client.submit(
+            holding.client.submit(
                 warm_worker,
                 dtype,
-                graph.n_partitions,
-                graph.held_by(worker),
+                holding.n_partitions,
+                holding.held_by(worker),
                 workers=[worker],
                 key=f"warm_worker-{new_run()}",
             )
-            for worker in graph.placement.workers
+            for worker in holding.placement.workers
         ]
         await settled(futures)
-        graph.warm = True
+        holding.warm = True

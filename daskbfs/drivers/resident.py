@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from daskbfs.cluster import settled
-from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers.common import Placed, new_run, shares
+from daskbfs.holding import Holding
 from daskbfs.programs import Program
 from daskbfs.superstep import run_search
 
 
-async def search(graph: DistributedGraph, program: Program, threads: int | None) -> Placed:
+async def search(holding: Holding, program: Program, threads: int | None) -> Placed:
     """Run a program where its partitions are."""
-    (worker,) = graph.placement.workers
+    (worker,) = holding.placement.workers
     run = new_run()
-    outcome = graph.client.submit(
+    outcome = holding.client.submit(
         run_search,
         program,
-        graph.held_by(worker),
-        shares(graph, threads)[worker],
+        holding.held_by(worker),
+        shares(holding, threads)[worker],
         key=f"run_search-{run}",
         workers=[worker],
         pure=False,
     )
-    await settled([outcome])
-    return Placed(graph, [outcome])
+    try:
+        await settled([outcome])
+    except BaseException:
+        outcome.release()  # whoever handles the error may hold this frame for long
+        raise
+    return Placed(holding, [outcome])

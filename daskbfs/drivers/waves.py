@@ -15,8 +15,8 @@ from distributed import Future
 
 from daskbfs import config
 from daskbfs.cluster import settled
-from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers.common import Placed, new_run, shares
+from daskbfs.holding import Holding
 from daskbfs.post import Attempt
 from daskbfs.programs import Program
 from daskbfs.wave import aggregate_parents, expand_level, gather_frontier, open_leases
@@ -31,8 +31,8 @@ _TURNS = 3  # of a level: wave, gather, and the aggregation where a search is ex
 class _Tasks:
     """A graph of pinned tasks, to be submitted as one."""
 
-    def __init__(self, graph: DistributedGraph) -> None:
-        self._client = graph.client
+    def __init__(self, holding: Holding) -> None:
+        self._client = holding.client
         self._tasks: dict[Key, tuple[Any, ...]] = {}
         self._workers: dict[Key, str] = {}
         self._priorities: dict[Key, int] = {}
@@ -59,32 +59,32 @@ class _Tasks:
         return futures
 
 
-async def search(graph: DistributedGraph, program: Program, threads: int | None) -> Placed:
+async def search(holding: Holding, program: Program, threads: int | None) -> Placed:
     """Run a program in waves."""
-    return await _Waves(graph, program, threads).search()
+    return await _Waves(holding, program, threads).search()
 
 
 class _Waves:
     """One search in waves."""
 
-    def __init__(self, graph: DistributedGraph, program: Program, threads: int | None) -> None:
-        self.graph = graph
+    def __init__(self, holding: Holding, program: Program, threads: int | None) -> None:
+        self.holding = holding
         self.program = program
-        self.workers = graph.placement.workers
+        self.workers = holding.placement.workers
         self.attempt = Attempt(new_run(), self.workers)
-        self.shares = shares(graph, threads)
+        self.shares = shares(holding, threads)
         self.n_levels = 0
         """Levels submitted so far."""
-        self.expected = min(graph.n_levels or _MANY, config.get("waves.levels-ahead"))
+        self.expected = min(holding.n_levels or _MANY, config.get("waves.levels-ahead"))
         """Levels that the search will take, going by the one before."""
         self.held: list[Future] = []
         """Keeps levels ahead alive until the search is over."""
 
     async def search(self) -> Placed:
         """Run all levels, and bring parents to the rows that they belong to."""
-        first = self.program.first(self.graph.numbering)
+        first = self.program.first(self.holding.numbering)
         n_ahead = 0 if self.program.done(first) else self.expected + 1
-        tasks = _Tasks(self.graph)
+        tasks = _Tasks(self.holding)
         ends = self._add_ends(tasks)
         levels = self._add_levels(tasks, n_ahead)
         futures = tasks.submit([*ends, *levels])
@@ -100,7 +100,7 @@ class _Waves:
             ended.cancel()
             for future in self.held:  # whoever handles an error may hold this frame for long
                 future.release()
-        return Placed(self.graph, parts)
+        return Placed(self.holding, parts)
 
     async def _keep_ahead(
         self, levels: list[Future], n_ahead: int, ended: asyncio.Future[None]
@@ -118,7 +118,7 @@ class _Waves:
             if watched.type is not int:  # the last level is gathered
                 return
             n_ahead = min(2 * n_ahead, config.get("waves.most-levels-ahead"))
-            more = _Tasks(self.graph)
+            more = _Tasks(self.holding)
             levels = more.submit(self._add_levels(more, n_ahead))
             self.held += levels
 
@@ -134,7 +134,7 @@ class _Waves:
                     _FIRST,
                     open_leases,
                     self.program,
-                    self.graph.held_by(worker),
+                    self.holding.held_by(worker),
                     self.shares[worker],
                     self.attempt,
                 )

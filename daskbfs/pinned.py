@@ -1,0 +1,36 @@
+"""Things that live on one worker and stay there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What arrives elsewhere when a worker hands over its keys before it leaves."""
+
+    what: str
+
+
+class Pinned:
+    """Something that is neither copied nor spilled: Dask cannot pickle it.
+
+    A worker that retires may not leave before its keys are elsewhere. What it hands over is only
+    the name of the thing; whoever needs the thing makes it again.
+    """
+
+    __slots__ = ()
+
+    worker_is_leaving: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)
+
+    @property
+    def what(self) -> str:
+        """What errors call it."""
+        return type(self).__name__.lower()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if Pinned.worker_is_leaving():
+            return Absent, (self.what,)
+        raise TypeError(f"{self.what} is pinned to its worker: it is neither copied nor spilled")
