@@ -80,6 +80,9 @@ class DistributedGraph:
             if client.scheduler_info(n_workers=0)["id"] != self._scheduler_id():
                 raise ValueError("the graph is on another client's cluster: leave client out")
             holding = self.holding.seen_by(client)
+            for name, other in list(self._shared.views.items()):
+                if other.client.status == "closed":
+                    del self._shared.views[name]
             view = DistributedGraph(
                 self.graph, client, holding, self.strategy, self._seed, self._shared
             )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dask
 import numpy as np
-from distributed import Client, Future, Status, Worker
+from distributed import Client, Future
 
 from daskbfs.cluster import settled
 from daskbfs.graph import Graph
@@ -17,15 +18,16 @@ from daskbfs.partition import (
     Layout,
     Numbering,
     Partition,
+    all_owned,
     cut,
     from_arrays,
     number,
-    own_numbering,
     partition_bytes,
+    partition_to_arrays,
     search_bytes,
     to_arrays,
 )
-from daskbfs.pinned import Pinned
+from daskbfs.pinned import Absent
 from daskbfs.placement import Placement
 from daskbfs.post import Post
 from daskbfs.types import NONE
@@ -56,6 +58,8 @@ class Holding:
         self.numberings: dict[str, Future] = {}
         self.warm = False
         """Whether the workers' kernels are ready."""
+        self.anchors: list[Future] = []
+        """Tasks that stay, so that Dask does not begin its statistics anew with each search."""
         self.n_levels: int | None = None
         """Levels of the last search, for the next to prepare as many."""
         self.place: np.ndarray = layout.global_id[graph.order]
@@ -73,7 +77,12 @@ class Holding:
     @property
     def futures(self) -> list[Future]:
         """All keys on the cluster that belong to it."""
-        return [*self.partitions, *self.numberings.values()]
+        return [*self.partitions, *self.numberings.values(), *self.anchors]
+
+    @property
+    def intact(self) -> bool:
+        """Whether nobody has lost or cancelled any of its keys."""
+        return all(future.status == "finished" for future in self.futures)
 
     def seen_by(self, client: Client) -> Holding:
         """The same partitions, as another client of the same cluster sees them."""
@@ -89,7 +98,7 @@ class Holding:
         from dask.array import concatenate, from_delayed
         from dask.delayed import delayed
 
-        if any(future.status != "finished" for future in self.futures):
+        if not self.intact:
             raise RuntimeError(
                 "partitions have moved or were released since this search: search again"
             )
@@ -105,14 +114,24 @@ class Holding:
                     self.partitions[p],
                     self.graph.ids.values,
                     dtype,
-                    key=f"user_columns-{run}-{p}",
+                    key=("user_columns", run, p),
                     workers=[worker],
+                    allow_other_workers=True,  # where that one has left: to say so
                     pure=False,
                 )
                 shape = (len(self.layout.rows[p]),)
                 for k, column in enumerate(columns):
                     column.append(from_delayed(delayed(pair)[k], shape, dtype))
         return tuple(concatenate(column) for column in columns)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What of an earlier holding is still where the next one wants it."""
+
+    numberings: Mapping[str, Future]
+    """By worker."""
+    partitions: Mapping[int, Future]
 
 
 async def put(
@@ -126,53 +145,63 @@ async def put(
     """Put partitions on workers; those that a holding of the same layout has there stay."""
     processes = {worker: state.process for worker, state in now.items()}
     holding = Holding(graph, client, layout, placement, processes)
-    holding.numbering = number(graph, layout)
+    kept = _Kept({}, {})
     if before is not None:
         holding.epoch = before.epoch + 1
-        if before.layout is layout:
-            holding.numbering = before.numbering
-        else:
-            before = None
-    check_memory(holding, before, now)
-    run = uuid.uuid4().hex
-    await guarded(client, holding.processes, _put(holding, run, before))
+    if before is not None and before.layout is layout:
+        holding.numbering = before.numbering
+        kept = _kept(before, holding)
+    else:
+        holding.numbering = number(graph, layout)
+    check_memory(holding, kept, now)
+    await guarded(client, holding.processes, _put(holding, kept))
     return holding
 
 
-async def _put(holding: Holding, run: str, before: Holding | None) -> None:
-    client = holding.client
+def _kept(before: Holding, holding: Holding) -> _Kept:
+    numberings = {
+        worker: future
+        for worker, future in before.numberings.items()
+        if before.processes[worker] == holding.processes.get(worker) and future.status == "finished"
+    }
+    was, shall = before.placement.holders, holding.placement.holders
+    partitions = {
+        p: future
+        for p, future in enumerate(before.partitions)
+        if shall[p] == was[p] in numberings and future.status == "finished"
+    }
+    return _Kept(numberings, partitions)
+
+
+async def _put(holding: Holding, kept: _Kept) -> None:
+    client, run = holding.client, uuid.uuid4().hex
     for worker in holding.placement.workers:
-        if _stays(before, holding, worker):
-            holding.numberings[worker] = before.numberings[worker]  # type: ignore[union-attr]
+        if worker in kept.numberings:
+            holding.numberings[worker] = kept.numberings[worker]
             continue
-        raw = await _sent(client, holding.numbering, worker)
+        raw = await _sent(client, to_arrays(holding.numbering), worker)
         holding.numberings[worker] = client.submit(
-            own_numbering, raw, key=f"numbering-{run}-{worker}", workers=[worker], pure=False
+            pin_numbering, raw, key=("pin_numbering", run, worker), workers=[worker], pure=False
         )
     for p, worker in enumerate(holding.placement.holders):
-        if _stays(before, holding, worker) and before.placement.holders[p] == worker:  # type: ignore[union-attr]
-            holding.partitions.append(before.partitions[p])  # type: ignore[union-attr]
+        if p in kept.partitions:
+            holding.partitions.append(kept.partitions[p])
             continue
-        arrays = to_arrays(cut(holding.graph, holding.layout, p, holding.numbering))
-        raw = await _sent(client, arrays, worker)
-        del arrays
+        partition = cut(holding.graph, holding.layout, p, holding.numbering)
+        raw = await _sent(client, partition_to_arrays(partition), worker)
+        del partition
         holding.partitions.append(
             client.submit(
                 pin_partition,
                 raw,
                 holding.numberings[worker],
-                key=f"pin_partition-{run}-{p}",
+                key=("pin_partition", run, p),
                 workers=[worker],
                 pure=False,
             )
         )
         del raw
         await settled(holding.partitions[-1:])
-
-
-def _stays(before: Holding | None, holding: Holding, worker: str) -> bool:
-    """Whether what a worker held before is still there."""
-    return before is not None and before.processes.get(worker) == holding.processes[worker]
 
 
 async def _sent(client: Client, value: Any, worker: str) -> Future:
@@ -182,31 +211,40 @@ async def _sent(client: Client, value: Any, worker: str) -> Future:
     return future
 
 
-def check_memory(holding: Holding, before: Holding | None, now: Mapping[str, WorkerState]) -> None:
+def check_memory(holding: Holding, kept: _Kept, now: Mapping[str, WorkerState]) -> None:
     """Refuse partitions that do not fit the workers that should hold them."""
     graph, layout = holding.graph, holding.layout
+    usable = dask.config.get("distributed.worker.memory.pause") or 1
+    at_once = dask.config.get("distributed.worker.memory.target") or 1
     for worker in holding.placement.workers:
-        state, held = now[worker], holding.placement.held_by(worker)
-        if state.memory_limit is None:
+        state = now[worker]
+        fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
+        if state.memory_limit is None or not fresh:
             continue
-        stays = before.placement.held_by(worker) if _stays(before, holding, worker) else []  # type: ignore[union-attr]
-        fresh = [p for p in held if p not in stays]
-        needed = sum(partition_bytes(graph, layout, p) for p in fresh)
-        needed += search_bytes(layout, len(fresh))
-        usable = dask.config.get("distributed.worker.memory.pause") or 1
-        if fresh and state.memory_used + needed > usable * state.memory_limit:
+        sizes = {p: partition_bytes(graph, layout, p) for p in fresh}
+        needed = sum(sizes.values()) + search_bytes(layout, len(fresh))
+        if state.memory_used + needed > usable * state.memory_limit:
             raise MemoryError(
                 f"worker {worker} uses {human_bytes(state.memory_used)} of its "
                 f"{human_bytes(state.memory_limit)}, of which Dask lets it have {usable:.0%}, and "
                 f"partitions {fresh} need {human_bytes(needed)} with one search: add workers, or "
                 "give each more memory"
             )
+        largest = max(fresh, key=sizes.__getitem__)
+        if sizes[largest] > at_once * state.memory_limit:
+            raise MemoryError(
+                f"partition {largest} needs {human_bytes(sizes[largest])}, more than the "
+                f"{at_once:.0%} of its {human_bytes(state.memory_limit)} that Dask lets worker "
+                f"{worker} keep in memory as one thing: cut the graph into more partitions"
+            )
 
 
 def user_columns(
-    held: Any, i: int, partition: Partition, ids: np.ndarray | None, dtype: Any
+    held: Any, i: int, partition: Partition | Absent, ids: np.ndarray | None, dtype: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """A partition's vertices, and their parents, in the user's ids."""
+    if isinstance(partition, Absent):
+        raise RuntimeError(f"{partition.what} has left with its worker: search again")
     rows = slice(partition.first, partition.first + partition.n_rows)
     vertex = partition.numbering.vertex[rows].astype(np.int64)
     parent = held.parts[i].parent[: partition.n_rows].astype(np.int64)
@@ -217,13 +255,12 @@ def user_columns(
     return vertex.astype(dtype), parent.astype(dtype)
 
 
+def pin_numbering(arrays: dict[str, Any]) -> Numbering:
+    """Make what the partitions of this worker share of what was sent to it."""
+    return Numbering(**all_owned(arrays))
+
+
 def pin_partition(arrays: dict[str, Any], numbering: Numbering) -> Partition:
     """Make a partition of what was sent to this worker, where it is to stay."""
     Post.here()  # from now on, mail can be delivered
-    Pinned.worker_is_leaving = staticmethod(_worker_is_leaving)  # type: ignore[method-assign]
     return from_arrays(arrays, numbering)
-
-
-def _worker_is_leaving() -> bool:
-    """Whether a worker of this process has been retired."""
-    return any(worker.status is Status.closing_gracefully for worker in Worker._instances)

@@ -81,6 +81,11 @@ class Lease(Pinned):
         """All of its memory."""
         return [self.visited, self.parent, *self.bitmaps, *self.queues]
 
+    @property
+    def nbytes(self) -> int:
+        """How much that is."""
+        return sum(array.nbytes for array in self.arrays)
+
     def spare_queue(self, used: np.ndarray | None) -> np.ndarray:
         """The queue that is not in use."""
         return self.queues[1] if used is self.queues[0] else self.queues[0]

@@ -23,7 +23,7 @@ STRATEGIES = ("random",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbering:
+class Numbering(Pinned):
     """What all partitions of a graph share: everything by global id."""
 
     n_partitions: int
@@ -45,6 +45,9 @@ class Numbering:
     def n_words(self) -> int:
         """Words of a bitmap over all vertices."""
         return self.mean_degree.size
+
+    def __sizeof__(self) -> int:
+        return self.vertex.nbytes + self.mean_degree.nbytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,34 +190,32 @@ def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
     return Rows.of(indptr, indices, nobody=int(layout.first[p]) + mine.size)
 
 
-def to_arrays(partition: Partition) -> dict[str, Any]:
+def to_arrays(columns: Rows | Numbering) -> dict[str, Any]:
+    """What must travel to make rows or a numbering elsewhere."""
+    values = {field.name: getattr(columns, field.name) for field in fields(columns)}
+    return {name: value for name, value in values.items() if not isinstance(value, Recycler)}
+
+
+def partition_to_arrays(partition: Partition) -> dict[str, Any]:
     """What must travel to make the partition elsewhere, given the numbering."""
-    names = [field.name for field in fields(Rows)]
-    out = {name: getattr(partition.out, name) for name in names}
     directed = partition.into is not partition.out
-    into = {name: getattr(partition.into, name) for name in names} if directed else None
     return {
         "number": partition.number,
         "first": partition.first,
-        "out": out,
-        "into": into,
+        "out": to_arrays(partition.out),
+        "into": to_arrays(partition.into) if directed else None,
         "hub_vertex": partition.hub_vertex,
     }
 
 
 def from_arrays(arrays: dict[str, Any], numbering: Numbering) -> Partition:
     """A partition from what travelled; kernels are compiled for arrays that can be written."""
-    out = Rows(**_all_owned(arrays["out"]))
-    into = out if arrays["into"] is None else Rows(**_all_owned(arrays["into"]))
+    out = Rows(**all_owned(arrays["out"]))
+    into = out if arrays["into"] is None else Rows(**all_owned(arrays["into"]))
     hub_vertex = owned(arrays["hub_vertex"])
     return Partition(arrays["number"], arrays["first"], numbering, out, into, hub_vertex)
 
 
-def own_numbering(numbering: Numbering) -> Numbering:
-    """A numbering whose arrays can be written."""
-    return Numbering(**_all_owned({f.name: getattr(numbering, f.name) for f in fields(Numbering)}))
-
-
-def _all_owned(values: dict[str, Any]) -> dict[str, Any]:
+def all_owned(values: dict[str, Any]) -> dict[str, Any]:
     """The same values, arrays among them owned."""
     return {k: owned(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}

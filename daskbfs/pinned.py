@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +22,19 @@ class Pinned:
 
     __slots__ = ()
 
-    worker_is_leaving: ClassVar[Callable[[], bool]] = staticmethod(lambda: False)
-
     @property
     def what(self) -> str:
         """What errors call it."""
         return type(self).__name__.lower()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if Pinned.worker_is_leaving():
+        if _a_worker_is_leaving():
             return Absent, (self.what,)
         raise TypeError(f"{self.what} is pinned to its worker: it is neither copied nor spilled")
+
+
+def _a_worker_is_leaving() -> bool:
+    """Whether a worker of this process has been retired."""
+    from distributed import Status, Worker
+
+    return any(worker.status is Status.closing_gracefully for worker in Worker._instances)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from distributed import Client
+from distributed import CancelledError, Client
 
 from daskbfs import config
 from daskbfs.cluster import embedded_client
@@ -170,6 +170,10 @@ async def _search_there(
                     f"the search was given up after {n_attempts} attempts: {loss}"
                 ) from loss
             await placed.recover(holding, loss.workers)
+        except CancelledError:  # of this search, or of the partitions that it needs?
+            if attempt == n_attempts or holding.intact:
+                raise
+            await placed.recover(holding, ())
         except StaleLease:
             if attempt == n_attempts:
                 raise

@@ -83,6 +83,9 @@ class Leases(Pinned):
         """Partitions and their leases."""
         return zip(self.partitions, self.leases, strict=True)
 
+    def __sizeof__(self) -> int:
+        return sum(lease.nbytes for lease in self.leases)
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -97,6 +100,9 @@ class Parts:
     """The parts of a result that one worker holds, by partition."""
 
     parts: tuple[Any, ...]
+
+    def __sizeof__(self) -> int:
+        return sum(part.nbytes for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

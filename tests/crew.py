@@ -16,8 +16,11 @@ from distributed import Client
 class Crew:
     """A scheduler, workers without nannies (each its own process), and a client."""
 
-    def __init__(self, n_workers, folder):
+    def __init__(self, n_workers, folder, environment=()):
         self.folder = folder
+        # workers run our traps, which tests define
+        self.environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        self.environment.update(environment)
         self.file = folder / "scheduler.json"
         self.processes = []
         self.scheduler = self._start(
@@ -33,7 +36,7 @@ class Crew:
         process = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]],
             cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},  # they run our traps
+            env=self.environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

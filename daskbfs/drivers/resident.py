@@ -12,13 +12,12 @@ from daskbfs.superstep import run_search
 async def search(holding: Holding, program: Program, threads: int | None) -> Placed:
     """Run a program where its partitions are."""
     (worker,) = holding.placement.workers
-    run = new_run()
     outcome = holding.client.submit(
         run_search,
         program,
         holding.held_by(worker),
         shares(holding, threads)[worker],
-        key=f"run_search-{run}",
+        key=("run_search", new_run()),
         workers=[worker],
         pure=False,
     )

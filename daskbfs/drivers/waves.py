@@ -130,7 +130,7 @@ class _Waves:
             leases.append(
                 tasks.add(
                     worker,
-                    (f"open_leases-{run}", w),
+                    ("open_leases", run, w),
                     _FIRST,
                     open_leases,
                     self.program,
@@ -142,7 +142,7 @@ class _Waves:
             parts.append(
                 tasks.add(
                     worker,
-                    (f"aggregate_parents-{run}", w),
+                    ("aggregate_parents", run, w),
                     _FIRST - _TURNS * self.expected,
                     aggregate_parents,
                     run,
@@ -158,9 +158,9 @@ class _Waves:
         for level in range(first, self.n_levels):
             turn = _FIRST - _TURNS * level
             for w, worker in enumerate(self.workers):
-                key: Key = (f"expand_level-{run}", level, w)
+                key: Key = ("expand_level", run, level, w)
                 keys.append(tasks.add(worker, key, turn - 1, expand_level, run, level))
-            key = (f"gather_frontier-{run}", level)
+            key = ("gather_frontier", run, level)
             coordinator = self.attempt.coordinator
             keys.append(tasks.add(coordinator, key, turn - 2, gather_frontier, run, level))
         return keys

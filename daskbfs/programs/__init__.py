@@ -20,7 +20,7 @@ class Program(Protocol):
         """The message that starts the first superstep."""
 
     def open(self, partition: Partition, worker: str | None) -> Any:
-        """A lease: the state of one attempt on one partition."""
+        """A lease, which has ``nbytes``: the state of one attempt on one partition."""
 
     def compute(self, partition: Partition, lease: Any, message: Any) -> Any:
         """One superstep on one partition; returns its reply."""
@@ -41,4 +41,4 @@ class Program(Protocol):
         """What this partition found out about rows of others."""
 
     def settle(self, partition: Partition, lease: Any, owed: Sequence[Any]) -> Any:
-        """The partition's part of the result, with what others found out about its rows."""
+        """The partition's part of the result, with what others found out; it has ``nbytes``."""

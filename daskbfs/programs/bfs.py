@@ -69,6 +69,11 @@ class Part:
     first: int
     parent: np.ndarray
 
+    @property
+    def nbytes(self) -> int:
+        """Its memory."""
+        return self.parent.nbytes
+
 
 @dataclass(frozen=True, slots=True)
 class BFS:
