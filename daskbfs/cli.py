@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _DRIVERS = ("auto", "direct", "resident", "waves")
 _DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
+_STRATEGIES = ("auto", "high", "low", "random")
+_ALGORITHMS = ("bfs", "pagerank")
 _FORMATS = ("edge-list", "dimacs", "gap", "matrix-market", "metis")
 _WRITTEN_FORMATS = ("edge-list", "gap")
 _SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError)
@@ -86,10 +88,10 @@ def main() -> None:
 @click.option("--scheduler", metavar="ADDRESS", help="Search on this Dask cluster.")
 @click.option(
     "--strategy",
-    type=click.Choice(["random"]),
-    default="random",
+    type=click.Choice(_STRATEGIES),
+    default="auto",
     show_default=True,
-    help="How vertices are dealt to partitions.",
+    help="How vertices are dealt to partitions: the highest degrees to CPUs, the lowest, or any.",
 )
 @click.option(
     "--direction",
@@ -264,6 +266,92 @@ def convert(
         write(graph, progress)
     if not quiet:
         click.echo(f"{graph!r} written to {target}")
+
+
+@main.command()
+@click.argument("graph")
+@click.option(
+    "--strategy",
+    type=click.Choice(_STRATEGIES),
+    default="auto",
+    show_default=True,
+    help="Who gets what: CPUs the highest degrees, the lowest, or any.",
+)
+@click.option(
+    "--devices",
+    default="cpu=2",
+    show_default=True,
+    help="Kinds and numbers of devices to cut for; none needs to be there.",
+)
+@click.option(
+    "--cpu-share",
+    metavar="SHARE",
+    help="Of the edges, 0 to 1, for CPUs; 'fit' leaves them what does not fit elsewhere.  "
+    "[default: fit with --gpu-memory, else 0.5]",
+)
+@click.option("--gpu-memory", metavar="SIZE", help="Of each accelerator, for example 16GiB.")
+@click.option(
+    "--algorithm",
+    type=click.Choice(_ALGORITHMS),
+    default="bfs",
+    show_default=True,
+    help="What --strategy auto is to serve.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option("--edgefactor", type=click.IntRange(1), default=16, show_default=True)
+@click.option("--directed", is_flag=True, help="Keep the directions of a file's edges.")
+@click.option(
+    "--format", type=click.Choice(_FORMATS), help="What the file is.  [default: by its suffix]"
+)
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
+@click.option("--plot", "plot_file", type=click.Path(), help="Draw them to this .png or .svg.")
+@click.option("--quiet", is_flag=True, help="No progress bars, no table.")
+@_plain_errors
+def partition(
+    graph: str,
+    strategy: str,
+    devices: str,
+    cpu_share: str | None,
+    gpu_memory: str | None,
+    algorithm: str,
+    seed: int,
+    edgefactor: int,
+    directed: bool,
+    format: str | None,
+    json_file: str | None,
+    plot_file: str | None,
+    quiet: bool,
+) -> None:
+    r"""Show how GRAPH would be cut: no worker and no device is needed.
+
+    \b
+    daskbfs partition kron:20 --devices cpu=1,gpu=2 --strategy high --cpu-share 0.6
+    daskbfs partition kron:22 --devices cpu=1,gpu=1 --gpu-memory 256MiB --plot cut.png
+    """
+    from daskbfs.bench.cutting import Wish, draw, examine, told
+    from daskbfs.io.spec import open_graph
+    from daskbfs.io.target import require_target
+    from daskbfs.progress import bars
+
+    for file in (json_file, plot_file):
+        if file and file != "-":
+            require_target(Path(file))
+    wish = Wish.of(strategy, devices, cpu_share, gpu_memory, algorithm, seed)
+    with bars(quiet=quiet) as progress:
+        opened = open_graph(
+            graph,
+            directed=directed or None,
+            format=format,
+            edgefactor=edgefactor,
+            seed=seed,
+            progress=progress,
+        )
+        report = examine(opened, wish)
+    if json_file:
+        _write_json(report, json_file)
+    if plot_file:
+        draw(report, plot_file)
+    _speaker(quiet or json_file == "-")(told(report))
 
 
 @main.command()

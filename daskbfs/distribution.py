@@ -19,8 +19,9 @@ from daskbfs import config
 from daskbfs.cluster import embedded_client
 from daskbfs.graph import Graph
 from daskbfs.holding import Holding, put
-from daskbfs.partition import Layout, lay_out, partition_bytes
+from daskbfs.partition import Layout, arcs_before, check_count, lay_out, partition_footprint
 from daskbfs.placement import Placement, place, place_again
+from daskbfs.strategy import choose
 from daskbfs.watch import WorkersLost, WorkerState, check_scheduler, workers_now
 
 
@@ -33,6 +34,29 @@ class _Shared:
     """None once the graph is released."""
     views: dict[str, DistributedGraph] = field(default_factory=dict)
     """By client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How a graph was cut, so that it can be cut again for more workers."""
+
+    strategy: str
+    why: str
+    seed: int
+    n_cpu: int | None = None
+    """Partitions of the CPU's side; None: all of them."""
+    cpu_share: float = 1.0
+
+    def lay_out(self, graph: Graph, n_partitions: int) -> Layout:
+        """Cut the graph into so many partitions."""
+        return lay_out(
+            graph,
+            n_partitions,
+            self.strategy,
+            self.seed,
+            n_cpu=self.n_cpu,
+            cpu_share=self.cpu_share,
+        )
 
 
 class DistributedGraph:
@@ -51,14 +75,12 @@ class DistributedGraph:
         graph: Graph,
         client: Client,
         holding: Holding,
-        strategy: str,
-        seed: int,
+        cutting: Cutting,
         shared: _Shared | None = None,
     ) -> None:
         self.graph = graph
         self.client = client
-        self.strategy = strategy
-        self._seed = seed
+        self._cutting = cutting
         self._holding = holding
         self._shared = shared or _Shared(uuid.uuid4().hex, holding)
         self._shared.views[client.id] = self
@@ -83,13 +105,21 @@ class DistributedGraph:
             for name, other in list(self._shared.views.items()):
                 if other.client.status == "closed":
                     del self._shared.views[name]
-            view = DistributedGraph(
-                self.graph, client, holding, self.strategy, self._seed, self._shared
-            )
+            view = DistributedGraph(self.graph, client, holding, self._cutting, self._shared)
         return view
 
     def _scheduler_id(self) -> Any:
         return self.client.scheduler_info(n_workers=0)["id"]
+
+    @property
+    def strategy(self) -> str:
+        """How rows were dealt to partitions."""
+        return self._cutting.strategy
+
+    @property
+    def why(self) -> str:
+        """Why that strategy, in one sentence."""
+        return self._cutting.why
 
     @property
     def placement(self) -> Placement:
@@ -140,7 +170,7 @@ class DistributedGraph:
             now = await some_workers(self.client)
             layout = before.layout
             if len(now) > before.n_partitions:
-                layout = lay_out(self.graph, len(now), self.strategy, self._seed)
+                layout = self._cutting.lay_out(self.graph, len(now))
                 placement = place(len(now), sorted(now))
             else:
                 weights = self._weights(layout)
@@ -181,7 +211,7 @@ class DistributedGraph:
                 future.release()
 
     def _weights(self, layout: Layout) -> list[int]:
-        return [partition_bytes(self.graph, layout, p) for p in range(layout.n_partitions)]
+        return [partition_footprint(self.graph, layout, p).rows for p in range(layout.n_partitions)]
 
     def _lock(self) -> Lock:
         client = self.client
@@ -201,7 +231,7 @@ def distribute(
     client: Client | None = None,
     *,
     n_partitions: int | None = None,
-    strategy: str = "random",
+    strategy: str = "auto",
     seed: int = 1,
 ) -> Any:
     """Cut a graph into partitions and pin them to the workers of a cluster.
@@ -215,7 +245,10 @@ def distribute(
     n_partitions
         How many partitions; None makes one for each worker.
     strategy
-        How rows are dealt to partitions: ``"random"``.
+        How rows are dealt to partitions: ``"high"``, the highest degrees to CPU workers;
+        ``"low"``, the lowest; ``"random"``; or ``"auto"``, by what is known of the graph and the
+        devices (``graph.why`` tells). Among workers of one kind, ``"high"`` and ``"low"`` deal
+        hubs evenly.
     seed
         The same seed deals the same way.
 
@@ -240,18 +273,28 @@ async def spread(
     graph: Graph,
     client: Client,
     n_partitions: int | None = None,
-    strategy: str = "random",
+    strategy: str = "auto",
     seed: int = 1,
+    n_cpu: int | None = None,
+    cpu_share: float = 1.0,
 ) -> DistributedGraph:
-    """Do what :func:`distribute` says, on the client's event loop."""
+    """Do what :func:`distribute` says, on the client's event loop.
+
+    ``n_cpu`` partitions, the first, get ``cpu_share`` of the arcs: the CPU's side.
+    """
     now = await workers_now(client)
     n_partitions = n_partitions if n_partitions is not None else len(now)
     placement = place(n_partitions, sorted(now))
-    layout = lay_out(graph, len(placement.holders), strategy, seed)
+    check_count(graph, n_partitions)
+    why = "asked for"
+    if strategy == "auto":
+        strategy, why = choose(arcs_before(graph), n_cpu=n_partitions, n_others=0)
+    cutting = Cutting(strategy, why, seed, n_cpu, cpu_share)
+    layout = cutting.lay_out(graph, n_partitions)
     for attempt in range(config.get("recovery.attempts")):
         try:
             holding = await put(graph, client, layout, placement, now)
-            return DistributedGraph(graph, client, holding, strategy, seed)
+            return DistributedGraph(graph, client, holding, cutting)
         except WorkersLost as loss:
             if attempt + 1 == config.get("recovery.attempts"):
                 raise

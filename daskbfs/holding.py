@@ -22,9 +22,8 @@ from daskbfs.partition import (
     cut,
     from_arrays,
     number,
-    partition_bytes,
+    partition_footprint,
     partition_to_arrays,
-    search_bytes,
     to_arrays,
 )
 from daskbfs.pinned import Absent
@@ -221,8 +220,9 @@ def check_memory(holding: Holding, kept: _Kept, now: Mapping[str, WorkerState]) 
         fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
         if state.memory_limit is None or not fresh:
             continue
-        sizes = {p: partition_bytes(graph, layout, p) for p in fresh}
-        needed = sum(sizes.values()) + search_bytes(layout, len(fresh))
+        needs = {p: partition_footprint(graph, layout, p) for p in fresh}
+        needed = sum(need.rows + need.state for need in needs.values())
+        needed += needs[fresh[0]].numbering
         if state.memory_used + needed > usable * state.memory_limit:
             raise MemoryError(
                 f"worker {worker} uses {human_bytes(state.memory_used)} of its "
@@ -230,10 +230,10 @@ def check_memory(holding: Holding, kept: _Kept, now: Mapping[str, WorkerState]) 
                 f"partitions {fresh} need {human_bytes(needed)} with one search: add workers, or "
                 "give each more memory"
             )
-        largest = max(fresh, key=sizes.__getitem__)
-        if sizes[largest] > at_once * state.memory_limit:
+        largest = max(fresh, key=lambda p: needs[p].rows)
+        if needs[largest].rows > at_once * state.memory_limit:
             raise MemoryError(
-                f"partition {largest} needs {human_bytes(sizes[largest])}, more than the "
+                f"partition {largest} needs {human_bytes(needs[largest].rows)}, more than the "
                 f"{at_once:.0%} of its {human_bytes(state.memory_limit)} that Dask lets worker "
                 f"{worker} keep in memory as one thing: cut the graph into more partitions"
             )

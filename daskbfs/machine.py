@@ -69,6 +69,17 @@ def _container_limits() -> list[int]:
     return limits
 
 
+def last_level_cache_bytes() -> int | None:
+    """The largest cache of a core; None where the system does not tell."""
+    sizes = []
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        try:
+            sizes.append(1024 * int(path.read_text().strip().removesuffix("K")))
+        except (OSError, ValueError):
+            continue
+    return max(sizes, default=None)
+
+
 def peak_bytes() -> int:
     """The most memory that this process ever held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -16,10 +16,10 @@ from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Graph, Rows, word_padded
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.frontier import cut_rows
+from daskbfs.memory import Footprint, footprint
 from daskbfs.pinned import Pinned
+from daskbfs.strategy import check_share, sides
 from daskbfs.types import MAX_VERTICES, NONE
-
-STRATEGIES = ("random",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,24 +111,90 @@ class Layout:
     def n_partitions(self) -> int:
         return len(self.rows)
 
+    @property
+    def n_global(self) -> int:
+        """Global ids, padding included."""
+        return int(self.first[-1])
 
-def lay_out(graph: Graph, n_partitions: int, strategy: str = "random", seed: int = 1) -> Layout:
-    """Deal a graph's rows to partitions."""
+
+def lay_out(
+    graph: Graph,
+    n_partitions: int,
+    strategy: str = "random",
+    seed: int = 1,
+    *,
+    n_cpu: int | None = None,
+    cpu_share: float = 1.0,
+) -> Layout:
+    """Deal a graph's rows to partitions.
+
+    The first ``n_cpu`` partitions are the CPU's, and get ``cpu_share`` of the arcs; None gives it
+    all of them.
+    """
+    check_count(graph, n_partitions)
+    if n_cpu is None:
+        n_cpu = n_partitions
+    handed_out = sides(arcs_before(graph), strategy, seed)
+    n_cpu_rows = handed_out.cpu_rows(_only_share(n_cpu, n_partitions, cpu_share))
+    return layout_of(handed_out.deal(n_cpu_rows, n_cpu, n_partitions - n_cpu), n_partitions)
+
+
+def lay_out_to_fit(
+    graph: Graph, n_cpu: int, n_others: int, other_bytes: int, strategy: str, seed: int = 1
+) -> Layout:
+    """Deal accelerators, which have so many bytes each, as much as fits, and CPUs the rest."""
+    n_partitions = n_cpu + n_others
+    check_count(graph, n_partitions)
+    handed_out = sides(arcs_before(graph), strategy, seed)
+    n_global = graph.n_rows + WORD_BITS * n_partitions
+    arcs_share = graph.n_arcs / max(1, handed_out.n_arcs)  # of one direction, where there are two
+
+    def fits(n_rows: int, n_arcs: int) -> bool:
+        mine, arcs = -(-n_rows // n_others), int(arcs_share * n_arcs / n_others)
+        need = footprint(mine, arcs, arcs if graph.directed else None, n_global)
+        return need.total <= slack * other_bytes
+
+    slack = 1.0
+    while True:  # partitions of a side are only about equal
+        n_cpu_rows = handed_out.fewest_cpu_rows(fits)
+        layout = layout_of(handed_out.deal(n_cpu_rows, n_cpu, n_others), n_partitions)
+        needs = [partition_footprint(graph, layout, p).total for p in range(n_cpu, n_partitions)]
+        if n_cpu_rows == graph.n_rows or max(needs, default=0) <= other_bytes:
+            return layout
+        slack *= _CLOSER
+
+
+_CLOSER = 0.98
+
+
+def check_count(graph: Graph, n_partitions: int) -> None:
+    """Refuse numbers of partitions that cannot be."""
     if n_partitions < 1:
         raise ValueError(f"n_partitions {n_partitions} is out of range: at least 1")
-    if strategy not in STRATEGIES:
-        raise ValueError(f"strategy {strategy!r} is unknown: choose one of {', '.join(STRATEGIES)}")
     if graph.n_rows + 2 * WORD_BITS * n_partitions > MAX_VERTICES:
         raise ValueError(f"{n_partitions} partitions are too many for {graph.n_rows} vertices")
-    if n_partitions == 1:
-        owner = np.zeros(graph.n_rows, np.uint32)
-    else:
-        owner = np.random.default_rng(seed).integers(
-            n_partitions, size=graph.n_rows, dtype=np.uint32
-        )
-    rows = tuple(np.flatnonzero(owner == p).astype(np.uint32) for p in range(n_partitions))
+
+
+def _only_share(n_cpu: int, n_partitions: int, cpu_share: float) -> float:
+    """The CPU's share; all or nothing where one kind has all partitions."""
+    if n_cpu == n_partitions:
+        return 1.0
+    return check_share(cpu_share) if n_cpu else 0.0
+
+
+def arcs_before(graph: Graph) -> np.ndarray:
+    """Arcs of the rows before each, in both directions where they differ; and all of them."""
+    arcs = graph.out.indptr.astype(np.int64)
+    return arcs + graph.into.indptr if graph.directed else arcs
+
+
+def layout_of(owner: np.ndarray, n_partitions: int) -> Layout:
+    """The layout in which each row has the given owner."""
+    dealt = np.argsort(owner.astype(np.min_scalar_type(n_partitions)), kind="stable")
+    counts = np.bincount(owner, minlength=n_partitions)
+    rows = tuple(np.split(dealt.astype(np.uint32), np.cumsum(counts)[:-1]))
     first = np.cumsum([0, *(word_padded(r.size) for r in rows)])
-    global_id = np.empty(graph.n_rows + 1, np.uint32)
+    global_id = np.empty(owner.size + 1, np.uint32)
     global_id[-1] = first[0] + rows[0].size
     for p, mine in enumerate(rows):
         global_id[mine] = first[p] + np.arange(mine.size)
@@ -140,7 +206,7 @@ def number(graph: Graph, layout: Layout) -> Numbering:
     if layout.n_partitions == 1:
         vertex, mean_degree = graph.original_index, graph.out.mean_degree
     else:
-        n_global = int(layout.first[-1])
+        n_global = layout.n_global
         vertex = np.full(n_global, NONE, np.uint32)
         vertex[layout.global_id[:-1]] = graph.original_index[: graph.n_rows]
         degree, present = np.zeros(n_global), np.zeros(n_global)
@@ -161,28 +227,29 @@ def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition
     return Partition(p, int(layout.first[p]), numbering, out, into, hub_vertex)
 
 
-def partition_bytes(graph: Graph, layout: Layout, p: int) -> int:
+def partition_footprint(graph: Graph, layout: Layout, p: int) -> Footprint:
     """Memory of a partition that is yet to be cut."""
     rows = layout.rows[p]
-    columns = 3 * word_padded(rows.size)  # offsets, hubs, their vertices
-    total = 0
-    for half in {id(graph.out): graph.out, id(graph.into): graph.into}.values():
-        arcs = int((half.indptr[rows.astype(np.int64) + 1] - half.indptr[rows]).sum())
-        total += 4 * (arcs + columns)
-    return total
+    out_arcs = arcs_of(graph.out, rows)
+    in_arcs = arcs_of(graph.into, rows) if graph.directed else None
+    return footprint(rows.size, out_arcs, in_arcs, layout.n_global)
 
 
-def search_bytes(layout: Layout, n_held: int) -> int:
-    """Memory that a worker needs beside its partitions: the numbering, and leases of one search."""
-    n_global = int(layout.first[-1])
-    return 5 * n_global + n_held * (12 * n_global + 3 * n_global // 8)
+def arcs_of(rows: Rows, some: np.ndarray) -> int:
+    """How many arcs some of the rows have."""
+    return int(row_lengths(rows, some).sum(dtype=np.int64))
+
+
+def row_lengths(rows: Rows, some: np.ndarray) -> np.ndarray:
+    """How many arcs each of some rows has."""
+    lengths: np.ndarray = rows.indptr[some.astype(np.int64) + 1] - rows.indptr[some]
+    return lengths
 
 
 def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
     mine = layout.rows[p]
-    lengths = rows.indptr[mine.astype(np.int64) + 1] - rows.indptr[mine]
     indptr = np.zeros(mine.size + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
+    np.cumsum(row_lengths(rows, mine), out=indptr[1:])
     if indptr[-1] < 2**32:
         indptr = indptr.astype(np.uint32)
     indices = np.empty(int(indptr[-1]), np.uint32)

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 import daskbfs
 from daskbfs.direction import policy
 from daskbfs.lease import Frontier, Lease, StaleLease
-from daskbfs.partition import cut, from_arrays, lay_out, number, own_numbering, to_arrays
+from daskbfs.partition import (
+    Numbering,
+    all_owned,
+    cut,
+    from_arrays,
+    lay_out,
+    number,
+    partition_to_arrays,
+    to_arrays,
+)
 from daskbfs.programs.bfs import BFS
 from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Leases, Share, run_search
@@ -22,15 +31,15 @@ from tests.conftest import check_against_oracle
 DIRECTIONS = ["beamer", "coordinator", "top_down", "bottom_up"]
 
 
-def partitions_of(graph, n, seed=1):
-    layout = lay_out(graph, n, seed=seed)
+def partitions_of(graph, n, seed=1, strategy="random", **sides):
+    layout = lay_out(graph, n, strategy, seed, **sides)
     numbering = number(graph, layout)
     return layout, [cut(graph, layout, p, numbering) for p in range(n)]
 
 
-def search(graph, n, source, direction="beamer", seed=1, **options):
+def search(graph, n, source, direction="beamer", seed=1, sides=None, **options):
     """A search over ``n`` partitions, as a result."""
-    layout, partitions = partitions_of(graph, n, seed)
+    layout, partitions = partitions_of(graph, n, seed, **sides or {})
     place = layout.global_id[graph.order]
     row = graph.row_of(source)
     program = BFS(int(layout.global_id[row]), graph.out.degree(row), policy(direction), **options)
@@ -111,16 +120,17 @@ def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
     _, partitions = partitions_of(kron12, 3)
     for thing in (
         partitions[0],
+        partitions[0].numbering,
         Lease(partitions[0], None),
         Leases(BFS(0, 1, policy()), [], Share()),
     ):
         with pytest.raises(TypeError, match="pinned to"):
             pickle.dumps(thing)
-    frozen = pickle.loads(pickle.dumps(to_arrays(partitions[1])))
+    frozen = pickle.loads(pickle.dumps(partition_to_arrays(partitions[1])))
     frozen["out"]["indices"].flags.writeable = False
-    numbering = pickle.loads(pickle.dumps(partitions[1].numbering))
-    numbering.vertex.flags.writeable = False
-    again = from_arrays(frozen, own_numbering(numbering))
+    columns = pickle.loads(pickle.dumps(to_arrays(partitions[1].numbering)))
+    columns["vertex"].flags.writeable = False
+    again = from_arrays(frozen, Numbering(**all_owned(columns)))
     assert again.out.indices.flags.writeable
     assert again.numbering.vertex.flags.writeable
     assert np.array_equal(again.out.indices, partitions[1].out.indices)
@@ -159,5 +169,5 @@ def test_frontiers_travel_as_whichever_is_smaller(ids):
 def test_bad_layouts_are_refused(kron12):
     with pytest.raises(ValueError, match="n_partitions 0 is out of range"):
         lay_out(kron12, 0)
-    with pytest.raises(ValueError, match="strategy 'x' is unknown: choose one of random"):
+    with pytest.raises(ValueError, match="strategy 'x' is unknown: choose one of auto, high"):
         lay_out(kron12, 2, "x")

@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from daskbfs.kernels.bitmap import EMPTY, ONE, popcount, trailing_zeros
+from daskbfs.kernels.bitmap import (
+    EMPTY,
+    ONE,
+    atomic_add,
+    atomic_or,
+    popcount,
+    shared_counter,
+    trailing_zeros,
+)
 from daskbfs.kernels.compiling import kernel, parallel_kernel
 from daskbfs.types import NONE
 
 _64 = np.uint64(64)
+_PIECE = 1024  # rows that a thread claims at once
 
 
 @kernel
@@ -124,6 +133,42 @@ def first_orphan(visited, parent, n_rows):
         if parent[row] == NONE and (visited[row >> 6] >> np.uint64(row & 63)) & ONE:
             return row
     return -1
+
+
+@parallel_kernel
+def boundary(rows, indptr, indices, owner, mine, seen, n_threads):
+    """How many arcs of some rows leave partition ``mine``; the vertices that they reach are seen.
+
+    ``seen`` is a bitmap over all rows of the graph.
+    """
+    crossing = 0
+    claimed = shared_counter()
+    for _ in prange(n_threads):
+        here = 0
+        begin = atomic_add(claimed, 0, _PIECE)
+        while begin < rows.size:
+            for r in range(begin, min(begin + _PIECE, rows.size)):
+                row = np.int64(rows[r])
+                for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
+                    other = indices[e]
+                    if owner[other] != mine:
+                        here += 1
+                        w = np.int64(other >> np.uint32(6))
+                        bit = ONE << np.uint64(other & np.uint32(63))
+                        if seen[w] & bit == EMPTY:
+                            atomic_or(seen, w, bit)
+            begin = atomic_add(claimed, 0, _PIECE)
+        crossing += here
+    return crossing
+
+
+@kernel
+def count_bits(words):
+    """How many bits are set."""
+    n = 0
+    for w in range(words.size):
+        n += popcount(words[w])
+    return n
 
 
 @parallel_kernel

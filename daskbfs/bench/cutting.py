@@ -1,0 +1,222 @@
+"""How a graph would be cut for some devices: ``daskbfs partition``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dask.utils import parse_bytes
+
+from daskbfs import __version__, machine
+from daskbfs.graph import Graph
+from daskbfs.partition import Layout, arcs_before, lay_out, lay_out_to_fit, partition_footprint
+from daskbfs.strategy import check_share, choose
+from daskbfs.survey import survey
+from daskbfs.types import Device, parse_devices
+
+_DEFAULT_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user asked for."""
+
+    strategy: str
+    devices: tuple[Device, ...]
+    cpu_share: float | None
+    """None: as little as possible, accelerators get what fits."""
+    other_bytes: int | None
+    """Memory of each accelerator."""
+    algorithm: str
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        strategy: str,
+        devices: str,
+        cpu_share: str | None,
+        gpu_memory: str | None,
+        algorithm: str,
+        seed: int,
+    ) -> Wish:
+        """The wish behind some words."""
+        memory = None if gpu_memory is None else _bytes(gpu_memory)
+        fit = cpu_share == "fit" or (cpu_share is None and memory is not None)
+        if fit and memory is None:
+            raise ValueError("cpu_share 'fit' needs to know what fits: give --gpu-memory")
+        share = None if fit else check_share(_number(cpu_share))
+        kinds = tuple(parse_devices(devices))
+        return cls(strategy, kinds, share, memory, algorithm, seed)
+
+    @property
+    def n_cpu(self) -> int:
+        return self.devices.count(Device.CPU)
+
+    @property
+    def n_others(self) -> int:
+        return len(self.devices) - self.n_cpu
+
+
+def _bytes(text: str) -> int:
+    try:
+        return int(parse_bytes(text))
+    except ValueError:
+        raise ValueError(f"{text!r} is no amount of memory: write, for example, 16GiB") from None
+
+
+def _number(text: str | None) -> float:
+    try:
+        return _DEFAULT_SHARE if text is None else float(text)
+    except ValueError:
+        raise ValueError(f"cpu_share {text!r} is neither a share, from 0 to 1, nor 'fit'") from None
+
+
+def examine(graph: Graph, wish: Wish) -> dict[str, Any]:
+    """Cut a graph, on paper, and look at the partitions."""
+    start = time.perf_counter()
+    strategy, why = wish.strategy, "asked for"
+    if strategy == "auto":
+        strategy, why = _chosen(graph, wish)
+    layout = _laid_out(graph, wish, strategy)
+    seconds = time.perf_counter() - start
+    partitions = [found.to_dict() for found in survey(graph, layout, wish.devices)]
+    return {
+        "daskbfs": __version__,
+        "machine": machine.describe(),
+        "graph": {
+            "name": graph.name,
+            "n_vertices": graph.n_vertices,
+            "n_edges": graph.n_edges,
+            "directed": graph.directed,
+            "bytes": graph.nbytes,
+            "construction_seconds": graph.construction_seconds,
+        },
+        "strategy": strategy,
+        "why": why,
+        "cpu_share": sum(p["edge_share"] for p in partitions[: wish.n_cpu]),
+        "choosing_seconds": seconds,
+        "last_level_cache_bytes": machine.last_level_cache_bytes(),
+        "partitions": partitions,
+    }
+
+
+def _chosen(graph: Graph, wish: Wish) -> tuple[str, str]:
+    whole = partition_footprint(graph, lay_out(graph, 1, "high"), 0).total
+    return choose(
+        arcs_before(graph),
+        n_cpu=wish.n_cpu,
+        n_others=wish.n_others,
+        needed_bytes=whole,
+        other_bytes=None if wish.other_bytes is None else wish.n_others * wish.other_bytes,
+        algorithm=wish.algorithm,
+    )
+
+
+def _laid_out(graph: Graph, wish: Wish, strategy: str) -> Layout:
+    if wish.cpu_share is not None or not wish.n_others:
+        share = 1.0 if wish.cpu_share is None else wish.cpu_share
+        return lay_out(
+            graph, len(wish.devices), strategy, wish.seed, n_cpu=wish.n_cpu, cpu_share=share
+        )
+    assert wish.other_bytes is not None
+    layout = lay_out_to_fit(graph, wish.n_cpu, wish.n_others, wish.other_bytes, strategy, wish.seed)
+    left_over = sum(rows.size for rows in layout.rows[: wish.n_cpu])
+    if left_over and not wish.n_cpu:
+        raise MemoryError(_NO_CPU.format(machine.human_bytes(wish.other_bytes)))
+    return layout
+
+
+_NO_CPU = (
+    "the graph does not fit accelerators of {} each, and there is no CPU for the rest: add cpu=1"
+)
+_COLUMNS = (
+    ("partition", "partition", "{}"),
+    ("device", "device", "{}"),
+    ("vertices", "n_vertices", "{:,}"),
+    ("share", "vertex_share", "{:.1%}"),
+    ("edges", "n_edges", "{:,}"),
+    ("share", "edge_share", "{:.1%}"),
+    ("mean degree", "mean_degree", "{:.1f}"),
+    ("largest", "max_degree", "{:,}"),
+    ("boundary edges", "boundary_edges", "{:,}"),
+    ("aggregated", "aggregated_messages", "{:,}"),
+    ("memory", "bytes", ""),
+    ("bitmap", "bitmap_bytes", ""),
+)
+
+
+def told(report: dict[str, Any]) -> str:
+    """What a person wants to know of it."""
+    rows = [[title for title, _, _ in _COLUMNS], *map(_cells, report["partitions"])]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    crossing, messages = _totals(report["partitions"])
+    if crossing:
+        lines.append("")
+        lines.append(
+            f"Of {crossing:,} boundary edges, {messages:,} messages are left after aggregation "
+            f"({messages / crossing:.1%})."
+        )
+    cache = report["last_level_cache_bytes"]
+    if cache is not None:
+        largest = max(found["bitmap_bytes"] for found in report["partitions"])
+        word = "fits" if largest <= cache else "does not fit"
+        lines.append(
+            f"The largest visited bitmap, {machine.human_bytes(largest)}, {word} the last-level "
+            f"cache of this machine's CPU, {machine.human_bytes(cache)}."
+        )
+    lines.append(f"Strategy {report['strategy']}: {report['why']}.")
+    return "\n".join(lines)
+
+
+def _cells(found: dict[str, Any]) -> list[str]:
+    """What the table shows of a partition."""
+    return [
+        form.format(found[key]) if form else machine.human_bytes(found[key])
+        for _, key, form in _COLUMNS
+    ]
+
+
+def _totals(partitions: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """Messages without aggregation and with it."""
+    crossing = sum(found["boundary_edges"] for found in partitions)
+    return crossing, sum(found["aggregated_messages"] for found in partitions)
+
+
+def draw(report: dict[str, Any], file: str) -> None:
+    """The same as a picture."""
+    from daskbfs.plots import COLOURS, canvas, save
+
+    partitions = report["partitions"]
+    names = [f"{found['partition']}\n{found['device']}" for found in partitions]
+    title = f"{report['graph']['name']}: strategy {report['strategy']}, "
+    figure, panels = canvas(3, f"{title}{report['cpu_share']:.0%} of the edges on CPUs")
+    groups = (
+        (
+            "share of the graph (%)",
+            [("vertices", "vertex_share", 100.0), ("edges", "edge_share", 100.0)],
+        ),
+        (
+            "messages per full exchange (millions)",
+            [
+                ("boundary edges", "boundary_edges", 1e-6),
+                ("aggregated", "aggregated_messages", 1e-6),
+            ],
+        ),
+        ("memory (MiB)", [("partition and one search", "bytes", 2.0**-20)]),
+    )
+    for panel, (label, bars) in zip(panels, groups, strict=True):
+        width = 0.8 / len(bars)
+        for i, (name, key, factor) in enumerate(bars):
+            places = [p + (i - (len(bars) - 1) / 2) * width for p in range(len(partitions))]
+            heights = [factor * found[key] for found in partitions]
+            panel.bar(places, heights, width, label=name, color=COLOURS[i])
+        panel.set_xticks(range(len(partitions)), names)
+        panel.set_xlabel("partition and its device")
+        panel.set_ylabel(label)
+        if len(bars) > 1:
+            panel.legend(frameon=False)
+    save(figure, file)

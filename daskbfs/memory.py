@@ -1,0 +1,49 @@
+"""How much memory a partition and its search take, before anything is allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from daskbfs.graph import word_padded
+from daskbfs.kernels.bitmap import WORD_BITS
+
+_ID = 4  # bytes of a vertex number
+_WORD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes of one partition on its device."""
+
+    rows: int
+    """Offsets, neighbours, hubs and their vertices."""
+    numbering: int
+    """What all partitions of a worker share."""
+    state: int
+    """Leases and results of one breadth-first search at a time."""
+
+    @property
+    def total(self) -> int:
+        return self.rows + self.numbering + self.state
+
+
+def footprint(n_rows: int, out_arcs: int, in_arcs: int | None, n_global: int) -> Footprint:
+    """What a partition takes; ``in_arcs`` is None for undirected graphs."""
+    rows = _rows(n_rows, out_arcs) + (0 if in_arcs is None else _rows(n_rows, in_arcs))
+    bitmap = _WORD * (n_global // WORD_BITS)
+    return Footprint(
+        rows=rows + _ID * word_padded(n_rows),  # the vertices of hubs
+        numbering=_ID * n_global + 4 * (n_global // WORD_BITS),  # vertices, mean degrees
+        state=3 * bitmap  # visited, and two frontiers
+        + 2 * _ID * n_global  # two queues
+        + _ID * n_global  # parents, those found for others included
+        + _ID * word_padded(n_rows),  # the result
+    )
+
+
+def _rows(n_rows: int, n_arcs: int) -> int:
+    """One direction: offsets of 32 bits where they suffice."""
+    n_padded = word_padded(n_rows)
+    offset = 4 if n_arcs < 2**32 else 8
+    mean_degrees = 4 * (n_padded // WORD_BITS)
+    return offset * (n_rows + 1) + _ID * n_arcs + _ID * n_padded + mean_degrees
