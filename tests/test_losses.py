@@ -418,16 +418,22 @@ def test_partitions_that_somebody_cancelled_come_back(crew, placed, graph):
     assert placed.holding.epoch == epoch + 1
 
 
-def test_dask_arrays_of_a_result_whose_worker_is_gone_do_not_wait(crew, placed, graph):
-    results = [daskbfs.bfs(placed, int(source)) for source in graph.random_sources(2)]
-    _, parents = results[0].to_dask()
-    retired, killed, _ = placed.placement.workers
-    crew.client.retire_workers([retired])
-    with pytest.raises(RuntimeError, match=r"partition 0 has left with its worker: search again"):
-        crew.client.compute(results[1].to_dask()[1]).result(20)
-    os.kill(crew.pids()[killed], signal.SIGKILL)
-    with pytest.raises(Exception, match=r"cancelled|lost|has left"):
-        crew.client.compute(parents).result(20)
+@pytest.mark.slow
+def test_dask_arrays_of_a_result_whose_worker_is_gone_do_not_wait(tmp_path, graph):
+    crew = Crew(3, tmp_path)
+    try:
+        placed = daskbfs.distribute(graph, crew.client)
+        results = [daskbfs.bfs(placed, int(source)) for source in graph.random_sources(2)]
+        _, parents = results[0].to_dask()
+        retired, killed, _ = placed.placement.workers
+        crew.client.retire_workers([retired])
+        with pytest.raises(RuntimeError, match=r"partition 0 has left with its worker: search"):
+            crew.client.compute(results[1].to_dask()[1]).result(20)
+        os.kill(crew.pids()[killed], signal.SIGKILL)
+        with pytest.raises(Exception, match=r"cancelled|lost|has left"):
+            crew.client.compute(parents).result(20)
+    finally:
+        crew.close()
 
 
 @pytest.mark.slow

@@ -97,7 +97,7 @@ class _Waves:
             self.held += parts
             raise
         finally:
-            ended.cancel()
+            _drop(ended)
             for future in self.held:  # whoever handles an error may hold this frame for long
                 future.release()
         return Placed(self.holding, parts)
@@ -110,11 +110,13 @@ class _Waves:
             gathers = levels[len(self.workers) :: len(self.workers) + 1]
             watched = gathers[-min(len(gathers), _FEW_LEFT)]
             going = asyncio.ensure_future(settled([watched]))
-            await asyncio.wait({ended, going}, return_when=asyncio.FIRST_COMPLETED)
-            if ended.done():
-                going.cancel()
-                return
-            await going
+            try:
+                await asyncio.wait({ended, going}, return_when=asyncio.FIRST_COMPLETED)
+                if ended.done():
+                    return
+                await going
+            finally:
+                _drop(going)
             if watched.type is not int:  # the last level is gathered
                 return
             n_ahead = min(2 * n_ahead, config.get("waves.most-levels-ahead"))
@@ -164,3 +166,9 @@ class _Waves:
             coordinator = self.attempt.coordinator
             keys.append(tasks.add(coordinator, key, turn - 2, gather_frontier, run, level))
         return keys
+
+
+def _drop(waiting: asyncio.Future[None]) -> None:
+    """Wait no longer, and say nothing of how it ends."""
+    waiting.cancel()
+    waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
