@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ctypes
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from daskbfs import machine
 from daskbfs.edges import Block, EdgeStream
-from daskbfs.graph import Graph, Rows, word_padded
+from daskbfs.graph import Graph, Outline, RemoteGraph, Rows, word_padded
 from daskbfs.kernels import build
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.progress import Progress, silent
@@ -49,31 +50,50 @@ def construct(
         Told how far the work has come.
     """
     start = time.perf_counter()
-    graph = _fill(stream, _count(stream, directed, progress), directed, name, progress)
+    if stream.n_vertices is not None:
+        _require_room(stream.n_vertices, stream.n_edges)
+    counts = tally(stream, directed, progress)
+    if counts is None or counts.too_sparse:
+        ids = found_ids(*collect_ids(stream, progress))
+        counts = tally(stream, directed, progress, ids)
+    assert counts is not None
+    _require_room(counts.ids.n_vertices, counts.n_edges)
+    outline = outline_of(counts, stream, directed, name)
+    del counts
+    ((out, into),) = fill_rows(outline, [Selection.whole(outline)], progress)
+    common = {f.name: getattr(outline, f.name) for f in fields(Outline)}
+    graph = Graph(**common, out=out, into=into)
     graph.construction_seconds = time.perf_counter() - start
     return graph
 
 
 @dataclass(slots=True)
-class _Counts:
+class Counts:
     """What the first pass learned."""
 
     ids: Ids
     out_degree: np.ndarray
     in_degree: np.ndarray
     loops: np.ndarray
+    known: bool
+    """Whether the ids were told, and not found."""
     n_edges: int = 0
 
     @classmethod
-    def of(cls, ids: Ids, directed: bool) -> _Counts:
+    def of(cls, ids: Ids, directed: bool, *, known: bool) -> Counts:
         n = ids.n_vertices
         out_degree = np.zeros(n, np.uint32)
         in_degree = np.zeros(n, np.uint32) if directed else out_degree
-        return cls(ids, out_degree, in_degree, np.zeros(n, np.uint32))
+        return cls(ids, out_degree, in_degree, np.zeros(n, np.uint32), known)
 
     @property
     def directed(self) -> bool:
         return self.in_degree is not self.out_degree
+
+    @property
+    def too_sparse(self) -> bool:
+        """Whether ids that were found are too few for their range."""
+        return not self.known and self.ids.n_vertices > DenseIds.limit(self.n_edges)
 
     @property
     def degree(self) -> np.ndarray:
@@ -100,49 +120,51 @@ class _Counts:
         self.n_edges += heads.size
 
 
-def _count(stream: EdgeStream, directed: bool, progress: Progress) -> _Counts:
-    """The first pass; finds out whether ids are dense where the stream does not say."""
-    known = stream.n_vertices
-    if known is not None:
-        _require_room(known, stream.n_edges)
-        counts = _Counts.of(DenseIds(known, stream.first_id), directed)
-    else:
-        counts = _Counts.of(DenseIds(0), directed)
+def tally(
+    stream: EdgeStream, directed: bool, progress: Progress, ids: Ids | None = None
+) -> Counts | None:
+    """The first pass. Without ``ids``, they are found; None as soon as they cannot be dense."""
+    declared = stream.n_vertices
+    if ids is None and declared is not None:
+        ids = DenseIds(declared, stream.first_id)
+    counts = Counts.of(ids or DenseIds(0), directed, known=ids is not None)
     limit = DenseIds.limit(stream.n_edges)
     for heads, tails in stream.blocks():
         top = _largest(heads, tails, counts.n_edges)
-        if known is not None:
-            if top >= known:
+        if declared is not None:
+            if top >= declared:
                 first = stream.first_id
                 raise ValueError(
                     f"vertex {first + top} is out of range: vertices were declared to be "
-                    f"{first} to {first + known - 1}"
+                    f"{first} to {first + declared - 1}"
                 )
-        elif top >= limit:
-            return _count_collected(stream, directed, progress)
-        elif top >= counts.ids.n_vertices:
+        elif not counts.known and top >= limit:
+            return None
+        elif not counts.known and top >= counts.ids.n_vertices:
             counts.grow(top + 1)
         counts.add((heads, tails))
         progress("counting degrees", counts.n_edges, stream.n_edges)
-    if known is None:
-        if counts.ids.n_vertices > DenseIds.limit(counts.n_edges):
-            return _count_collected(stream, directed, progress)
-        _require_room(counts.ids.n_vertices, counts.n_edges)
     return counts
 
 
-def _count_collected(stream: EdgeStream, directed: bool, progress: Progress) -> _Counts:
-    """Collect the ids that occur, decide by what was found whether they are sparse, and count."""
-    values, n_edges = collect_ids(stream, progress)
+def merged(tallies: Sequence[Counts]) -> Counts:
+    """What several workers counted in portions of one stream."""
+    total = max(tallies, key=lambda counts: counts.ids.n_vertices)
+    for counts in tallies:
+        if counts is not total:
+            n = counts.ids.n_vertices
+            total.out_degree[:n] += counts.out_degree
+            total.loops[:n] += counts.loops
+            if total.directed:
+                total.in_degree[:n] += counts.in_degree
+            total.n_edges += counts.n_edges
+    return total
+
+
+def found_ids(values: np.ndarray, n_edges: int) -> Ids:
+    """Ids that were collected: sparse ones, or dense after all."""
     largest = int(values[-1]) if values.size else -1
-    dense = largest < DenseIds.limit(n_edges)
-    ids: Ids = DenseIds(largest + 1) if dense else SparseIds(values)
-    _require_room(ids.n_vertices, n_edges)
-    counts = _Counts.of(ids, directed)
-    for heads, tails in stream.blocks():
-        counts.add((heads, tails))
-        progress("counting degrees", counts.n_edges, stream.n_edges)
-    return counts
+    return DenseIds(largest + 1) if largest < DenseIds.limit(n_edges) else SparseIds(values)
 
 
 def _largest(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
@@ -177,54 +199,103 @@ def construction_bytes(n_vertices: int, n_edges: int) -> int:
     return _BYTES_PER_VERTEX * n_vertices + 2 * _BYTES_PER_ARC * n_edges + _BLOCK_BYTES
 
 
-def _fill(
-    stream: EdgeStream, counts: _Counts, directed: bool, name: str, progress: Progress
-) -> Graph:
-    """The second pass, and what follows it."""
-    n_vertices = counts.ids.n_vertices
+def outline_of(counts: Counts, stream: EdgeStream, directed: bool, name: str) -> RemoteGraph:
+    """Vertices numbered by decreasing degree: all of a graph but its rows."""
     degree = counts.degree
     n_rows = int(np.count_nonzero(degree))
-    order = np.empty(n_vertices, np.uint32)
+    order = np.empty(counts.ids.n_vertices, np.uint32)
     original_index = np.full(word_padded(n_rows), NONE, np.uint32)
     build.number_by_degree(degree, original_index, order, np.uint32(n_rows))
     ends = original_index[:n_rows]
-    input_degree = counts.out_degree[ends]
-    input_degree += counts.loops[ends] * np.uint32(1 if directed else 2)
-    out_rows = _UnsortedRows(counts.out_degree, ends)
-    in_rows = _UnsortedRows(counts.in_degree, ends) if directed else out_rows
-    n_edges, ids = counts.n_edges, counts.ids
-    del degree, counts
+    out_lengths = counts.out_degree[ends]
+    return RemoteGraph(
+        name=name,
+        directed=directed,
+        ids=counts.ids,
+        order=order,
+        original_index=original_index,
+        input_degree=out_lengths + counts.loops[ends] * np.uint32(1 if directed else 2),
+        n_input_edges=counts.n_edges,
+        stream=stream,
+        lengths=(out_lengths, counts.in_degree[ends] if directed else out_lengths),
+    )
 
-    done = 0
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some rows of a graph, and what their neighbours are to be called."""
+
+    rows: np.ndarray | None
+    """Ascending; None: all."""
+    global_id: np.ndarray | None
+    """By row; None: rows are called by their number."""
+    nobody: int
+    """The hub of rows without neighbours."""
+
+    @classmethod
+    def whole(cls, outline: Outline) -> Selection:
+        """All rows, by their numbers."""
+        return cls(None, None, outline.n_rows)
+
+
+def fill_rows(
+    outline: RemoteGraph, selections: Sequence[Selection], progress: Progress
+) -> list[tuple[Rows, Rows]]:
+    """The second pass: rows out of, and into, each selection; all other arcs are passed over."""
+    name, ids, n_edges = outline.name, outline.ids, outline.n_input_edges
+    filling = [_Filling(outline, selection) for selection in selections]
     scratch = _Scratch()
-    for heads, tails in stream.blocks():
+    done = 0
+    for heads, tails in outline.stream.blocks():
         done += heads.size
         if done > n_edges or _largest(heads, tails, done) > ids.largest - ids.first_id:
             raise _changed(name)
         heads, tails = ids.indices(heads), ids.indices(tails)
-        rows, neighbours = scratch.relabelled(heads, tails, order)
-        out_rows.add(rows, neighbours, scratch)
-        in_rows.add(neighbours, rows, scratch)
+        rows, neighbours = scratch.relabelled(heads, tails, outline.order)
+        for rows_of_one in filling:
+            rows_of_one.add(rows, neighbours, scratch)
         progress("filling rows", done, n_edges)
-    if not (done == n_edges and out_rows.full and in_rows.full):
+    if done != n_edges or not all(rows_of_one.full for rows_of_one in filling):
         raise _changed(name)
     del scratch
-    progress("sorting rows", 0, 2 if directed else 1)
-    out = out_rows.finish()
-    progress("sorting rows", 1, 2 if directed else 1)
-    into = in_rows.finish() if directed else out
-    progress("sorting rows", 2 if directed else 1, 2 if directed else 1)
-    return Graph(
-        name=name,
-        directed=directed,
-        ids=ids,
-        out=out,
-        into=into,
-        order=order,
-        original_index=original_index,
-        input_degree=input_degree,
-        n_input_edges=n_edges,
-    )
+    finished = []
+    progress("sorting rows", 0, len(filling))
+    while filling:
+        finished.append(filling.pop(0).finish())
+        progress("sorting rows", len(finished), len(finished) + len(filling))
+    return finished
+
+
+class _Filling:
+    """The rows of one selection, out of it and into it, while they are filled."""
+
+    def __init__(self, outline: RemoteGraph, selection: Selection) -> None:
+        self.selection = selection
+        self.n_keys = outline.n_rows
+        mine = selection.rows
+        out, into = outline.all_lengths if mine is None else outline.lengths_of(mine)
+        self.out = _UnsortedRows(out)
+        self.into = _UnsortedRows(into) if outline.directed else self.out
+        self.place: np.ndarray | None = None
+        """Of each row of the graph, its place here; NONE elsewhere."""
+        if selection.rows is not None:
+            self.place = np.full(outline.n_rows, NONE, np.uint32)
+            self.place[selection.rows] = np.arange(selection.rows.size, dtype=np.uint32)
+
+    def add(self, rows: np.ndarray, neighbours: np.ndarray, scratch: _Scratch) -> None:
+        """Take what a block has for these rows."""
+        self.out.add(scratch.placed(rows, self.place), neighbours, scratch)
+        self.into.add(scratch.placed(neighbours, self.place), rows, scratch)
+
+    @property
+    def full(self) -> bool:
+        """Whether no row lacks a neighbour."""
+        return self.out.full and self.into.full
+
+    def finish(self) -> tuple[Rows, Rows]:
+        """Sort, drop duplicates, close the gaps."""
+        out = self.out.finish(self.n_keys, self.selection)
+        return out, out if self.into is self.out else self.into.finish(self.n_keys, self.selection)
 
 
 def _changed(name: str) -> ValueError:
@@ -243,6 +314,7 @@ class _Scratch:
     def _grow(self, size: int) -> None:
         self.rows = np.empty(size, np.uint32)
         self.neighbours = np.empty(size, np.uint32)
+        self.places = np.empty(size, np.uint32)
         self.arcs = np.empty(size, np.uint64)
         self.begin = np.empty((n_threads(), build.N_BUCKETS), np.int64)
 
@@ -254,12 +326,20 @@ class _Scratch:
         build.relabel(heads, tails, order, rows, neighbours, n_threads())
         return rows, neighbours
 
+    def placed(self, rows: np.ndarray, place: np.ndarray | None) -> np.ndarray:
+        """Where rows stand in a selection; valid until the next call."""
+        if place is None:
+            return rows
+        places = self.places[: rows.size]
+        build.look_up(rows, place, places, n_threads())
+        return places
+
 
 class _UnsortedRows:
     """Rows that are being filled."""
 
-    def __init__(self, degree: np.ndarray, original_index: np.ndarray) -> None:
-        self.lengths = degree[original_index]
+    def __init__(self, lengths: np.ndarray) -> None:
+        self.lengths = lengths
         self.n_rows = self.lengths.size
         self.longest = int(self.lengths.max(initial=0))
         self.cursor = np.zeros(self.n_rows + 1, np.int64)
@@ -277,13 +357,13 @@ class _UnsortedRows:
         """Whether each cursor stands where the next row begins: no row lacks a neighbour."""
         return bool(np.array_equal(np.cumsum(self.lengths, dtype=np.int64), self.cursor[:-1]))
 
-    def finish(self) -> Rows:
-        """Sort, drop duplicates, close the gaps."""
+    def finish(self, n_keys: int, selection: Selection) -> Rows:
+        """Sort, drop duplicates, close the gaps, and call neighbours what they shall be called."""
         n_rows, indices = self.n_rows, self.indices
         row_end = self.cursor[:-1]  # each cursor has moved to where the next row begins
         length = np.empty(n_rows, np.uint32)
         bucket_end = np.empty(build.N_BUCKETS, np.int64)
-        key_bits = max(1, (n_rows - 1).bit_length()) if n_rows else 1
+        key_bits = max(1, (n_keys - 1).bit_length()) if n_keys else 1
         build.sort_rows(row_end, indices, length, bucket_end, self.longest, key_bits, n_threads())
         indptr = np.zeros(n_rows + 1, np.int64)
         np.cumsum(length, out=indptr[1:])
@@ -302,4 +382,6 @@ class _UnsortedRows:
         indices.resize(n_arcs, refcheck=False)  # gives the memory behind the last row back
         if n_arcs < 2**32:
             indptr = indptr.astype(np.uint32)
-        return Rows.of(indptr, indices)
+        if selection.global_id is not None:
+            build.rename(indices, selection.global_id, n_threads())
+        return Rows.of(indptr, indices, selection.nobody)

@@ -6,6 +6,7 @@ beside the graph that is made of them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -54,6 +55,33 @@ class ArrayEdges:
         for first in range(0, self.heads.size, BLOCK_EDGES):
             part = slice(first, first + BLOCK_EDGES)
             yield self.heads[part], self.tails[part]
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Every ``step``-th block of a stream, from block ``first`` on."""
+
+    whole: EdgeStream
+    first: int
+    step: int
+
+    @property
+    def n_edges(self) -> int:
+        """Those of the whole stream, by which ids are judged."""
+        return self.whole.n_edges
+
+    @property
+    def n_vertices(self) -> int | None:
+        return self.whole.n_vertices
+
+    @property
+    def first_id(self) -> int:
+        return self.whole.first_id
+
+    def blocks(self) -> Iterator[Block]:
+        if hasattr(self.whole, "every"):  # without making the others
+            return self.whole.every(self.first, self.step)  # type: ignore[no-any-return]
+        return itertools.islice(self.whole.blocks(), self.first, None, self.step)
 
 
 @dataclass(frozen=True, slots=True)

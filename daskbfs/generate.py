@@ -52,9 +52,13 @@ class RandomEdges(abc.ABC):
         """Fill uint32 arrays with the edges from number ``first`` on."""
 
     def blocks(self) -> Iterator[Block]:
+        return self.every(0, 1)
+
+    def every(self, first_block: int, step: int) -> Iterator[Block]:
+        """Every ``step``-th block, from one on; the others are not made."""
         size = max(_MIN_BLOCK_EDGES, min(BLOCK_EDGES, self.n_edges // 16))
         heads, tails = np.empty(size, np.uint32), np.empty(size, np.uint32)
-        for first in range(0, self.n_edges, size):
+        for first in range(first_block * size, self.n_edges, step * size):
             n = min(size, self.n_edges - first)
             start = time.perf_counter()
             self.make(first, heads[:n], tails[:n])

@@ -7,12 +7,13 @@ isolated vertices to the first padding row, which no search ever reaches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from daskbfs.arrays import Recycler
+from daskbfs.edges import EdgeStream
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.build import describe_rows
 from daskbfs.types import as_integer
@@ -64,26 +65,22 @@ class Rows:
         """Number of neighbours of a row."""
         return int(self.indptr[row + 1]) - int(self.indptr[row])
 
+    def lengths(self, some: np.ndarray) -> np.ndarray:
+        """How many arcs each of some rows has."""
+        lengths: np.ndarray = self.indptr[some.astype(np.int64) + 1] - self.indptr[some]
+        return lengths
 
-@dataclass(slots=True, eq=False, repr=False)
-class Graph:
-    """A graph in memory, ready to be searched.
 
-    Made by :func:`kronecker`, :func:`uniform`, :func:`read_graph`, :func:`from_edges`,
-    :func:`from_scipy` or :func:`from_networkx`.
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
+class Outline:
+    """What everybody must know of a graph: its vertices, their order and degrees; not its rows.
 
-    Examples
-    --------
-    >>> import daskbfs
-    >>> daskbfs.from_edges([(0, 1), (1, 2)])
-    Graph 'edges': 3 vertices, 2 edges, undirected, 828 B
+    Takes 4 bytes for each vertex and some more for each row, however many edges there are.
     """
 
     name: str
     directed: bool
     ids: Ids
-    out: Rows
-    into: Rows
     order: np.ndarray
     original_index: np.ndarray
     """The vertex of each row, as an index; NONE for padding."""
@@ -92,23 +89,28 @@ class Graph:
     n_input_edges: int
     construction_seconds: float = 0.0
     generation_seconds: float | None = None
-    hub_vertex: np.ndarray = field(init=False)
-    """The vertex of each row's hub, as an index."""
     arrays: Recycler = field(default_factory=Recycler)
     """For results."""
     derived: dict[str, Any] = field(default_factory=dict)
     """What others made of the graph and want to find again."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__ if name != "derived"}
+        names = [f.name for f in fields(self) if f.name != "derived"]
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
         self.derived = {}
 
-    def __post_init__(self) -> None:
-        self.hub_vertex = self.original_index[self.into.hub]
+    def lengths_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Arcs out of some rows, and into them; for undirected graphs both are one array."""
+        raise AssertionError("only graphs with rows, here or elsewhere, have lengths")
+
+    @property
+    def all_lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of all rows."""
+        return self.lengths_of(np.arange(self.n_rows))
 
     @property
     def n_vertices(self) -> int:
@@ -118,12 +120,12 @@ class Graph:
     @property
     def n_rows(self) -> int:
         """Vertices that are not isolated."""
-        return self.out.n_rows
+        return self.input_degree.size
 
     @property
     def n_arcs(self) -> int:
         """Entries of all rows: each undirected edge twice."""
-        return self.out.n_arcs
+        return int(self.all_lengths[0].sum(dtype=np.int64))
 
     @property
     def n_edges(self) -> int:
@@ -132,16 +134,9 @@ class Graph:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the graph takes."""
-        columns = (
-            self.order,
-            self.original_index,
-            self.hub_vertex,
-            self.input_degree,
-            self.ids.values,
-        )
-        total = self.out.nbytes + sum(column.nbytes for column in columns if column is not None)
-        return total + (self.into.nbytes if self.directed else 0)
+        """Memory that it takes here."""
+        columns = (self.order, self.original_index, self.input_degree, self.ids.values)
+        return sum(column.nbytes for column in columns if column is not None)
 
     @property
     def vertices(self) -> np.ndarray:
@@ -152,6 +147,10 @@ class Graph:
     def parent_dtype(self) -> type[np.signedinteger]:
         """The smaller of int32 and int64 that holds every vertex id."""
         return np.int32 if self.ids.largest < 2**31 else np.int64
+
+    def degree(self, row: int) -> int:
+        """Number of neighbours of a row."""
+        return int(self.lengths_of(np.array([row]))[0][0])
 
     def vertex(self, vertex: Any, role: str = "vertex") -> int:
         """A vertex id that the graph knows; an error that names its role otherwise."""
@@ -179,6 +178,65 @@ class Graph:
 
         kind = "directed" if self.directed else "undirected"
         return (
-            f"Graph {self.name!r}: {self.n_vertices} vertices, {self.n_edges} edges, {kind}, "
-            f"{human_bytes(self.nbytes)}"
+            f"{type(self).__name__} {self.name!r}: {self.n_vertices} vertices, "
+            f"{self.n_edges} edges, {kind}, {human_bytes(self.nbytes)}"
         )
+
+
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
+class Graph(Outline):
+    """A graph in memory, ready to be searched.
+
+    Made by :func:`kronecker`, :func:`uniform`, :func:`read_graph`, :func:`from_edges`,
+    :func:`from_scipy` or :func:`from_networkx`.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> daskbfs.from_edges([(0, 1), (1, 2)])
+    Graph 'edges': 3 vertices, 2 edges, undirected, 828 B
+    """
+
+    out: Rows
+    into: Rows
+    hub_vertex: np.ndarray = field(init=False)
+    """The vertex of each row's hub, as an index."""
+
+    def __post_init__(self) -> None:
+        self.hub_vertex = self.original_index[self.into.hub]
+
+    def lengths_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out = self.out.lengths(rows)
+        return out, self.into.lengths(rows) if self.directed else out
+
+    @property
+    def n_arcs(self) -> int:
+        """Entries of all rows: each undirected edge twice."""
+        return self.out.n_arcs
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the graph takes."""
+        rows = self.out.nbytes + (self.into.nbytes if self.directed else 0)
+        return Outline.nbytes.fget(self) + self.hub_vertex.nbytes + rows  # type: ignore[attr-defined]
+
+
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
+class RemoteGraph(Outline):
+    """A graph whose rows are, or will be, elsewhere: the edges can be had again from a stream.
+
+    Before the rows are filled, their lengths count duplicates.
+    """
+
+    stream: EdgeStream
+    lengths: tuple[np.ndarray, np.ndarray]
+    """Arcs out of each row, and into it; for undirected graphs both are one array."""
+
+    def lengths_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        out, into = self.lengths
+        mine = out[rows]
+        return mine, into[rows] if self.directed else mine
+
+    @property
+    def all_lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.lengths

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from daskbfs.arrays import Recycler, owned
-from daskbfs.graph import Graph, Rows, word_padded
+from daskbfs.graph import Graph, Outline, Rows, word_padded
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.frontier import cut_rows
 from daskbfs.memory import Footprint, footprint
 from daskbfs.pinned import Pinned
-from daskbfs.strategy import check_share, sides
+from daskbfs.strategy import Sides, check_share, sides
 from daskbfs.types import MAX_VERTICES, NONE
 
 
@@ -118,7 +118,7 @@ class Layout:
 
 
 def lay_out(
-    graph: Graph,
+    graph: Outline,
     n_partitions: int,
     strategy: str = "random",
     seed: int = 1,
@@ -134,18 +134,18 @@ def lay_out(
     check_count(graph, n_partitions)
     if n_cpu is None:
         n_cpu = n_partitions
-    handed_out = sides(arcs_before(graph), strategy, seed)
+    handed_out = _sides(graph, strategy, seed)
     n_cpu_rows = handed_out.cpu_rows(_only_share(n_cpu, n_partitions, cpu_share))
     return layout_of(handed_out.deal(n_cpu_rows, n_cpu, n_partitions - n_cpu), n_partitions)
 
 
 def lay_out_to_fit(
-    graph: Graph, n_cpu: int, n_others: int, other_bytes: int, strategy: str, seed: int = 1
+    graph: Outline, n_cpu: int, n_others: int, other_bytes: int, strategy: str, seed: int = 1
 ) -> Layout:
     """Deal accelerators, which have so many bytes each, as much as fits, and CPUs the rest."""
     n_partitions = n_cpu + n_others
     check_count(graph, n_partitions)
-    handed_out = sides(arcs_before(graph), strategy, seed)
+    handed_out = _sides(graph, strategy, seed)
     n_global = graph.n_rows + WORD_BITS * n_partitions
     arcs_share = graph.n_arcs / max(1, handed_out.n_arcs)  # of one direction, where there are two
 
@@ -167,7 +167,7 @@ def lay_out_to_fit(
 _CLOSER = 0.98
 
 
-def check_count(graph: Graph, n_partitions: int) -> None:
+def check_count(graph: Outline, n_partitions: int) -> None:
     """Refuse numbers of partitions that cannot be."""
     if n_partitions < 1:
         raise ValueError(f"n_partitions {n_partitions} is out of range: at least 1")
@@ -182,10 +182,18 @@ def _only_share(n_cpu: int, n_partitions: int, cpu_share: float) -> float:
     return check_share(cpu_share) if n_cpu else 0.0
 
 
-def arcs_before(graph: Graph) -> np.ndarray:
+def arcs_before(graph: Outline) -> np.ndarray:
     """Arcs of the rows before each, in both directions where they differ; and all of them."""
-    arcs = graph.out.indptr.astype(np.int64)
-    return arcs + graph.into.indptr if graph.directed else arcs
+    out, into = graph.all_lengths
+    arcs = np.zeros(graph.n_rows + 1, np.int64)
+    np.cumsum(out, out=arcs[1:])
+    if graph.directed:
+        arcs[1:] += np.cumsum(into, dtype=np.int64)
+    return arcs
+
+
+def _sides(graph: Outline, strategy: str, seed: int) -> Sides:
+    return sides(arcs_before(graph), graph.input_degree, strategy, seed)
 
 
 def layout_of(owner: np.ndarray, n_partitions: int) -> Layout:
@@ -201,16 +209,16 @@ def layout_of(owner: np.ndarray, n_partitions: int) -> Layout:
     return Layout(rows, first, global_id)
 
 
-def number(graph: Graph, layout: Layout) -> Numbering:
+def number(graph: Outline, layout: Layout) -> Numbering:
     """The columns by global id that all partitions share."""
-    if layout.n_partitions == 1:
+    if layout.n_partitions == 1 and isinstance(graph, Graph):
         vertex, mean_degree = graph.original_index, graph.out.mean_degree
     else:
         n_global = layout.n_global
         vertex = np.full(n_global, NONE, np.uint32)
         vertex[layout.global_id[:-1]] = graph.original_index[: graph.n_rows]
         degree, present = np.zeros(n_global), np.zeros(n_global)
-        degree[layout.global_id[:-1]] = np.diff(graph.out.indptr)
+        degree[layout.global_id[:-1]] = graph.all_lengths[0]
         present[layout.global_id[:-1]] = 1
         arcs, rows = (column.reshape(-1, WORD_BITS).sum(axis=1) for column in (degree, present))
         mean_degree = (arcs / np.maximum(rows, 1)).astype(np.float32)
@@ -227,29 +235,17 @@ def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition
     return Partition(p, int(layout.first[p]), numbering, out, into, hub_vertex)
 
 
-def partition_footprint(graph: Graph, layout: Layout, p: int) -> Footprint:
-    """Memory of a partition that is yet to be cut."""
+def partition_footprint(graph: Outline, layout: Layout, p: int) -> Footprint:
+    """Memory of a partition that is yet to be made."""
     rows = layout.rows[p]
-    out_arcs = arcs_of(graph.out, rows)
-    in_arcs = arcs_of(graph.into, rows) if graph.directed else None
-    return footprint(rows.size, out_arcs, in_arcs, layout.n_global)
-
-
-def arcs_of(rows: Rows, some: np.ndarray) -> int:
-    """How many arcs some of the rows have."""
-    return int(row_lengths(rows, some).sum(dtype=np.int64))
-
-
-def row_lengths(rows: Rows, some: np.ndarray) -> np.ndarray:
-    """How many arcs each of some rows has."""
-    lengths: np.ndarray = rows.indptr[some.astype(np.int64) + 1] - rows.indptr[some]
-    return lengths
+    out_arcs, in_arcs = (int(lengths.sum(dtype=np.int64)) for lengths in graph.lengths_of(rows))
+    return footprint(rows.size, out_arcs, in_arcs if graph.directed else None, layout.n_global)
 
 
 def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
     mine = layout.rows[p]
     indptr = np.zeros(mine.size + 1, np.int64)
-    np.cumsum(row_lengths(rows, mine), out=indptr[1:])
+    np.cumsum(rows.lengths(mine), out=indptr[1:])
     if indptr[-1] < 2**32:
         indptr = indptr.astype(np.uint32)
     indices = np.empty(int(indptr[-1]), np.uint32)

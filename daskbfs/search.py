@@ -273,7 +273,7 @@ def _program(
         return None
     return BFS(
         source=int(place[graph.ids.index(source)]),
-        degree=graph.out.degree(row),
+        degree=graph.degree(row),
         policy=choose,
         depth_limit=depth_limit,
         targets=goals,

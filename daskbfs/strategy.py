@@ -31,7 +31,9 @@ class Sides:
     rows: np.ndarray | None
     """None: all rows as they are."""
     arcs: np.ndarray
-    """Arcs before each place, and behind the last."""
+    """Arcs before each place, and all of them."""
+    weights: np.ndarray
+    """What rows are dealt by within a side: known before duplicates are gone."""
 
     @property
     def n_rows(self) -> int:
@@ -67,9 +69,8 @@ class Sides:
         Partitions of a side have as many rows as each other, but for one, and about as many arcs.
         """
         owner = np.empty(self.n_rows, np.uint32)
-        lengths = np.diff(self.arcs)
-        front = _evenly(lengths[:n_cpu_rows], n_cpu)
-        back = _evenly(lengths[n_cpu_rows:], n_others) + np.uint32(n_cpu)
+        front = _evenly(self.weights[:n_cpu_rows], n_cpu)
+        back = _evenly(self.weights[n_cpu_rows:], n_others) + np.uint32(n_cpu)
         if self.rows is None:
             owner[:n_cpu_rows], owner[n_cpu_rows:] = front, back
         else:
@@ -77,38 +78,39 @@ class Sides:
         return owner
 
 
-def sides(arcs: np.ndarray, strategy: str, seed: int) -> Sides:
+def sides(arcs: np.ndarray, weights: np.ndarray, strategy: str, seed: int) -> Sides:
     """Rows as a strategy hands them out; ``arcs`` are those before each row, and all of them."""
     if strategy not in STRATEGIES:
         known = ", ".join(("auto", *STRATEGIES))
         raise ValueError(f"strategy {strategy!r} is unknown: choose one of {known}")
     if strategy == "high":
-        return Sides(None, arcs)
+        return Sides(None, arcs, weights)
     if strategy == "low":
-        return Sides(np.arange(arcs.size - 1, dtype=np.uint32)[::-1], arcs[-1] - arcs[::-1])
+        rows = np.arange(arcs.size - 1, dtype=np.uint32)[::-1]
+        return Sides(rows, arcs[-1] - arcs[::-1], weights[::-1])
     rows = np.random.default_rng(seed).permutation(np.arange(arcs.size - 1, dtype=np.uint32))
     shuffled = np.zeros(arcs.size, np.int64)
     np.cumsum(np.diff(arcs)[rows], out=shuffled[1:])
-    return Sides(rows, shuffled)
+    return Sides(rows, shuffled, weights[rows])
 
 
-def _evenly(lengths: np.ndarray, n_partitions: int) -> np.ndarray:
+def _evenly(weights: np.ndarray, n_partitions: int) -> np.ndarray:
     """A partition for each row, in rounds: each partition gets one row of each.
 
-    In the first rounds, where the hubs are, the longest row goes to whoever has the fewest arcs;
+    In the first rounds, where the hubs are, the heaviest row goes to whoever has the least;
     later it is enough to deal there and back again.
     """
     if n_partitions == 0:
         return np.empty(0, np.uint32)
     turns = np.arange(n_partitions, dtype=np.uint32)
-    owner = np.resize(np.concatenate([turns, turns[::-1]]), lengths.size)
+    owner = np.resize(np.concatenate([turns, turns[::-1]]), weights.size)
     load = np.zeros(n_partitions, np.int64)
-    for first in range(0, min(lengths.size, _CAREFUL_ROUNDS * n_partitions), n_partitions):
-        mine = lengths[first : first + n_partitions]
-        by_length = np.argsort(-mine, kind="stable")
+    for first in range(0, min(weights.size, _CAREFUL_ROUNDS * n_partitions), n_partitions):
+        mine = weights[first : first + n_partitions]
+        by_weight = np.argsort(mine, kind="stable")[::-1]
         by_load = np.argsort(load, kind="stable")[: mine.size]
-        owner[first + by_length] = by_load
-        load[by_load] += mine[by_length]
+        owner[first + by_weight] = by_load
+        load[by_load] += mine[by_weight]
     return owner
 
 

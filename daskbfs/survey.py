@@ -12,7 +12,7 @@ from daskbfs.graph import Graph
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import boundary, count_bits
-from daskbfs.partition import Layout, partition_footprint, row_lengths
+from daskbfs.partition import Layout, partition_footprint
 from daskbfs.types import Device
 
 
@@ -48,7 +48,7 @@ def survey(graph: Graph, layout: Layout, devices: Sequence[Device]) -> list[Part
         owner[rows] = p
     found = []
     for p, rows in enumerate(layout.rows):
-        lengths = row_lengths(graph.out, rows)
+        lengths = graph.out.lengths(rows)
         n_arcs = int(lengths.sum(dtype=np.int64))
         seen = np.zeros(-(-graph.n_rows // WORD_BITS), np.uint64)
         crossing = boundary(

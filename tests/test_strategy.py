@@ -101,9 +101,10 @@ def test_within_a_side_rows_and_arcs_are_balanced(strategy, n):
     layout = lay_out(graph, n + 1, strategy, n_cpu=n, cpu_share=0.8)
     sizes = [rows.size for rows in layout.rows[:n]]
     assert max(sizes) - min(sizes) <= 1
-    degree = np.diff(graph.out.indptr)
-    arcs = [int(degree[rows].sum()) for rows in layout.rows[:n]]
-    assert max(arcs) < 1.02 * min(arcs)
+    # rows are dealt by what is known before duplicates are gone
+    for degree, bound in ((graph.input_degree, 1.01), (np.diff(graph.out.indptr), 1.06)):
+        arcs = [int(degree[rows].sum()) for rows in layout.rows[:n]]
+        assert max(arcs) < bound * min(arcs)
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -197,5 +198,5 @@ def test_bad_shares_are_refused(kron12):
 def test_equal_degrees_split_anywhere(even):
     layout = lay_out(even, 2, "high", n_cpu=1, cpu_share=0.25)
     assert [rows.size for rows in layout.rows] == [125, 375]
-    nothing = Sides(None, np.zeros(1, np.int64))
+    nothing = Sides(None, np.zeros(1, np.int64), np.zeros(0, np.uint32))
     assert (nothing.cpu_rows(0.5), nothing.n_arcs) == (0, 0)

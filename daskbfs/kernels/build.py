@@ -102,6 +102,25 @@ def relabel(heads, tails, order, rows, neighbours, n_threads):
 
 
 @parallel_kernel
+def look_up(rows, place, places, n_threads):
+    """The place of each row; NONE stays NONE."""
+    size = rows.size
+    for t in prange(n_threads):
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            row = rows[i]
+            places[i] = NONE if row == NONE else place[row]
+
+
+@parallel_kernel
+def rename(indices, names, n_threads):
+    """Give each neighbour its new name, in place."""
+    size = indices.size
+    for t in prange(n_threads):
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            indices[i] = names[indices[i]]
+
+
+@parallel_kernel
 def scatter(rows, neighbours, arcs, begin, cursor, indices, n_threads):
     """Append each neighbour to its row: ``cursor[row]`` is where, and moves on.
 
