@@ -101,10 +101,9 @@ def test_within_a_side_rows_and_arcs_are_balanced(strategy, n):
     layout = lay_out(graph, n + 1, strategy, n_cpu=n, cpu_share=0.8)
     sizes = [rows.size for rows in layout.rows[:n]]
     assert max(sizes) - min(sizes) <= 1
-    # rows are dealt by what is known before duplicates are gone
-    for degree, bound in ((graph.input_degree, 1.01), (np.diff(graph.out.indptr), 1.06)):
-        arcs = [int(degree[rows].sum()) for rows in layout.rows[:n]]
-        assert max(arcs) < bound * min(arcs)
+    degree = np.diff(graph.out.indptr)
+    arcs = [int(degree[rows].sum()) for rows in layout.rows[:n]]
+    assert max(arcs) < 1.05 * min(arcs)
 
 
 @pytest.mark.parametrize("directed", [False, True])
