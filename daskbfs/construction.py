@@ -149,15 +149,15 @@ def tally(
 
 def merged(tallies: Sequence[Counts]) -> Counts:
     """What several workers counted in portions of one stream."""
-    total = max(tallies, key=lambda counts: counts.ids.n_vertices)
+    widest = max(tallies, key=lambda counts: counts.ids.n_vertices)
+    total = Counts.of(widest.ids, widest.directed, known=widest.known)
     for counts in tallies:
-        if counts is not total:
-            n = counts.ids.n_vertices
-            total.out_degree[:n] += counts.out_degree
-            total.loops[:n] += counts.loops
-            if total.directed:
-                total.in_degree[:n] += counts.in_degree
-            total.n_edges += counts.n_edges
+        n = counts.ids.n_vertices
+        total.out_degree[:n] += counts.out_degree
+        total.loops[:n] += counts.loops
+        if total.directed:
+            total.in_degree[:n] += counts.in_degree
+        total.n_edges += counts.n_edges
     return total
 
 
@@ -208,6 +208,7 @@ def outline_of(counts: Counts, stream: EdgeStream, directed: bool, name: str) ->
     build.number_by_degree(degree, original_index, order, np.uint32(n_rows))
     ends = original_index[:n_rows]
     out_lengths = counts.out_degree[ends]
+    lengths = (out_lengths, counts.in_degree[ends] if directed else out_lengths)
     return RemoteGraph(
         name=name,
         directed=directed,
@@ -217,7 +218,8 @@ def outline_of(counts: Counts, stream: EdgeStream, directed: bool, name: str) ->
         input_degree=out_lengths + counts.loops[ends] * np.uint32(1 if directed else 2),
         n_input_edges=counts.n_edges,
         stream=stream,
-        lengths=(out_lengths, counts.in_degree[ends] if directed else out_lengths),
+        input_lengths=lengths,
+        lengths=lengths,
     )
 
 
@@ -272,10 +274,10 @@ class _Filling:
     def __init__(self, outline: RemoteGraph, selection: Selection) -> None:
         self.selection = selection
         self.n_keys = outline.n_rows
-        mine = selection.rows
-        out, into = outline.all_lengths if mine is None else outline.lengths_of(mine)
-        self.out = _UnsortedRows(out)
-        self.into = _UnsortedRows(into) if outline.directed else self.out
+        mine = slice(None) if selection.rows is None else selection.rows
+        out, into = outline.input_lengths
+        self.out = _UnsortedRows(out[mine])
+        self.into = _UnsortedRows(into[mine]) if outline.directed else self.out
         self.place: np.ndarray | None = None
         """Of each row of the graph, its place here; NONE elsewhere."""
         if selection.rows is not None:

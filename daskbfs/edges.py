@@ -6,10 +6,9 @@ beside the graph that is made of them.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -38,6 +37,14 @@ class EdgeStream(Protocol):
         """Hand out the edges; a block is valid until the next one is asked for."""
 
 
+@runtime_checkable
+class DivisibleStream(EdgeStream, Protocol):
+    """A stream whose blocks can be made one by one, and are the same on every machine."""
+
+    def every(self, first: int, step: int) -> Iterator[Block]:
+        """Every ``step``-th block, from block ``first`` on."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayEdges:
     """Edges that already stand in memory."""
@@ -59,11 +66,12 @@ class ArrayEdges:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Every ``step``-th block of a stream, from block ``first`` on."""
+    """Every ``step``-th block of a stream, from block ``first`` on; the others are not made."""
 
-    whole: EdgeStream
+    whole: DivisibleStream
     first: int
     step: int
+    first_id: int = 0
 
     @property
     def n_edges(self) -> int:
@@ -74,14 +82,15 @@ class Portion:
     def n_vertices(self) -> int | None:
         return self.whole.n_vertices
 
-    @property
-    def first_id(self) -> int:
-        return self.whole.first_id
-
     def blocks(self) -> Iterator[Block]:
-        if hasattr(self.whole, "every"):  # without making the others
-            return self.whole.every(self.first, self.step)  # type: ignore[no-any-return]
-        return itertools.islice(self.whole.blocks(), self.first, None, self.step)
+        return self.whole.every(self.first, self.step)
+
+
+def portions(stream: EdgeStream, n: int) -> list[EdgeStream]:
+    """A stream in up to ``n`` portions; in one, where its blocks cannot be made one by one."""
+    if not isinstance(stream, DivisibleStream):
+        return [stream]
+    return [Portion(stream, first, n, stream.first_id) for first in range(n)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +181,12 @@ def require_finite(weights: np.ndarray) -> None:
             f"the weight of edge {place} is nan: weights must be numbers; drop such edges, "
             "or leave the weights out, since a search does not use them"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a graph comes from: what it takes to build it, here or elsewhere."""
+
+    stream: EdgeStream
+    directed: bool
+    name: str

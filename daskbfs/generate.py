@@ -14,7 +14,7 @@ import numpy as np
 
 from daskbfs import machine
 from daskbfs.construction import construct, construction_bytes
-from daskbfs.edges import BLOCK_EDGES, Block
+from daskbfs.edges import BLOCK_EDGES, Block, Origin
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.generate import (
@@ -117,7 +117,7 @@ def kronecker(
     >>> daskbfs.kronecker(scale=10).n_vertices
     1024
     """
-    return _generate("kron", KroneckerEdges, scale, edgefactor, seed, progress)
+    return _generate("kron", scale, edgefactor, seed, progress)
 
 
 def uniform(
@@ -136,22 +136,45 @@ def uniform(
     >>> daskbfs.uniform(scale=10, edgefactor=4).directed
     False
     """
-    return _generate("uniform", UniformEdges, scale, edgefactor, seed, progress)
+    return _generate("uniform", scale, edgefactor, seed, progress)
 
 
-def _generate(
-    kind: str, edges: type[RandomEdges], scale: int, edgefactor: int, seed: int, progress: Progress
-) -> Graph:
+def _generate(kind: str, scale: int, edgefactor: int, seed: int, progress: Progress) -> Graph:
     check_size(scale, edgefactor, seed)
-    stream = edges(scale, edgefactor, seed)
-    graph = construct(stream, name=f"{kind}:{scale}", progress=progress)
-    graph.generation_seconds = stream.seconds
-    graph.construction_seconds -= stream.seconds
+    return build(random_origin(kind, scale, edgefactor, seed), progress)
+
+
+KINDS: dict[str, type[RandomEdges]] = {"kron": KroneckerEdges, "uniform": UniformEdges}
+
+
+def random_origin(kind: str, scale: int, edgefactor: int, seed: int) -> Origin:
+    """What it takes to build a random graph; no edge is made yet."""
+    check_numbers(scale, edgefactor, seed)
+    return Origin(KINDS[kind](scale, edgefactor, seed), False, f"{kind}:{scale}")
+
+
+def build(origin: Origin, progress: Progress = silent) -> Graph:
+    """Build a graph here; the time to make random edges is none of its construction."""
+    stream = origin.stream
+    graph = construct(stream, directed=origin.directed, name=origin.name, progress=progress)
+    if isinstance(stream, RandomEdges):
+        graph.generation_seconds = stream.seconds
+        graph.construction_seconds -= stream.seconds
     return graph
 
 
 def check_size(scale: int, edgefactor: int, seed: int) -> None:
-    """Refuse graphs that cannot be numbered or cannot fit."""
+    """Refuse graphs that cannot be numbered or cannot fit here."""
+    check_numbers(scale, edgefactor, seed)
+    machine.require_memory(
+        construction_bytes(2**scale, edgefactor * 2**scale),
+        f"scale {scale} with edgefactor {edgefactor}",
+        "take a smaller scale or a machine with more memory",
+    )
+
+
+def check_numbers(scale: int, edgefactor: int, seed: int) -> None:
+    """Refuse graphs that cannot be numbered."""
     for name, value in (("scale", scale), ("edgefactor", edgefactor), ("seed", seed)):
         as_integer(value, name)
     if not 1 <= scale <= MAX_SCALE:
@@ -163,11 +186,6 @@ def check_size(scale: int, edgefactor: int, seed: int) -> None:
         raise ValueError(f"edgefactor {edgefactor} is out of range: at least 1 edge per vertex")
     if seed < 0:
         raise ValueError(f"seed {seed} is out of range: seeds are 0 or more")
-    machine.require_memory(
-        construction_bytes(2**scale, edgefactor * 2**scale),
-        f"scale {scale} with edgefactor {edgefactor}",
-        "take a smaller scale or a machine with more memory",
-    )
 
 
 def _alias_table(quadrants: tuple[float, ...], levels: int) -> np.ndarray:

@@ -178,8 +178,8 @@ class Outline:
 
         kind = "directed" if self.directed else "undirected"
         return (
-            f"{type(self).__name__} {self.name!r}: {self.n_vertices} vertices, "
-            f"{self.n_edges} edges, {kind}, {human_bytes(self.nbytes)}"
+            f"Graph {self.name!r}: {self.n_vertices} vertices, {self.n_edges} edges, {kind}, "
+            f"{human_bytes(self.nbytes)}"
         )
 
 
@@ -223,14 +223,18 @@ class Graph(Outline):
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class RemoteGraph(Outline):
-    """A graph whose rows are, or will be, elsewhere: the edges can be had again from a stream.
-
-    Before the rows are filled, their lengths count duplicates.
-    """
+    """A graph whose rows are, or will be, elsewhere: the edges can be had again from a stream."""
 
     stream: EdgeStream
+    input_lengths: tuple[np.ndarray, np.ndarray]
+    """Arcs out of each row, and into it, with duplicates; for undirected graphs one array."""
     lengths: tuple[np.ndarray, np.ndarray]
-    """Arcs out of each row, and into it; for undirected graphs both are one array."""
+    """The same without duplicates, once the rows are filled."""
+
+    @property
+    def filled(self) -> bool:
+        """Whether duplicates have been counted out."""
+        return self.lengths is not self.input_lengths
 
     def lengths_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out, into = self.lengths

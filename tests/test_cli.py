@@ -71,7 +71,7 @@ def test_run_on_a_cluster_of_its_own_keeps_the_contract_too(tmp_path, words, dri
     assert done.exit_code == 0, done.output
     report = json.loads((tmp_path / "r.json").read_text())
     assert set(report) == REPORT
-    assert (report["driver"], report["strategy"]) == (driver, "random")
+    assert (report["driver"], report["strategy"]) == (driver, "high")
     assert report["cluster"]["workers"] == n
     assert report["cluster"]["devices"] == {"cpu": n, "gpu": 0, "gpu-emulated": 0}
     assert report["validated"] is True

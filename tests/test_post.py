@@ -81,7 +81,7 @@ def test_one_workers_error_ends_the_search_everywhere_and_leaves_nothing(kron12)
         placed = daskbfs.distribute(kron12, client, n_partitions=3)
         program = Failing(int(placed.layout.global_id[row]), kron12.out.degree(row), policy())
         with pytest.raises(OSError, match="the disk is full"):
-            client.sync(waves.search, placed, program, None)
+            client.sync(waves.search, placed.holding, program, None)
         assert no_mail_is_left(client)
 
 

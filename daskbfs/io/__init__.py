@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from daskbfs.construction import construct
-from daskbfs.edges import BothWays
+from daskbfs.edges import BothWays, Origin
 from daskbfs.graph import Graph
 from daskbfs.io import dimacs, edge_list, gap, matrix_market, metis
 from daskbfs.io.target import require_target, whole_file
@@ -72,6 +72,14 @@ def read_graph(
     >>> daskbfs.read_graph(path).n_edges
     3
     """
+    origin = open_file(path, directed=directed, format=format)
+    return construct(origin.stream, directed=origin.directed, name=origin.name, progress=progress)
+
+
+def open_file(
+    path: str | os.PathLike[str], *, directed: bool | None = None, format: str | None = None
+) -> Origin:
+    """What it takes to build a graph from a file; nothing is read yet but its head."""
     path = Path(path)
     reader = READERS[_format(path, format, READERS)]
     if path.is_dir():
@@ -88,7 +96,7 @@ def read_graph(
         directed = bool(says_directed)
     if directed and says_directed is False:
         stream = BothWays(stream)
-    return construct(stream, directed=directed, name=path.name, progress=progress)
+    return Origin(stream, directed, path.name)
 
 
 def write_graph(

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from daskbfs import generate
+from daskbfs.edges import Origin
+from daskbfs.generate import KINDS, RandomEdges, build, check_size, random_origin
 from daskbfs.graph import Graph
-from daskbfs.io import read_graph
+from daskbfs.io import open_file
 from daskbfs.progress import Progress, silent
 
-_GENERATORS = {"kron": generate.kronecker, "uniform": generate.uniform}
+
+def open_origin(
+    spec: str | os.PathLike[str],
+    *,
+    directed: bool | None = None,
+    format: str | None = None,
+    edgefactor: int = 16,
+    seed: int = 1,
+) -> Origin:
+    """What it takes to build the graph that a word stands for."""
+    kind, colon, scale = str(spec).partition(":")
+    if colon and kind in KINDS and not Path(spec).exists():
+        if not scale.isdigit():
+            raise ValueError(f"{spec!r}: after '{kind}:' comes a scale, for example '{kind}:20'")
+        if directed:
+            raise ValueError(f"{spec!r} is undirected: only files can be read as directed")
+        if format:
+            raise ValueError(f"{spec!r} is generated: only files have a format")
+        return random_origin(kind, int(scale), edgefactor, seed)
+    return open_file(spec, directed=directed, format=format)
 
 
 def open_graph(
@@ -22,13 +43,7 @@ def open_graph(
     progress: Progress = silent,
 ) -> Graph:
     """The graph that a word stands for."""
-    kind, colon, scale = spec.partition(":")
-    if colon and kind in _GENERATORS and not Path(spec).exists():
-        if not scale.isdigit():
-            raise ValueError(f"{spec!r}: after '{kind}:' comes a scale, for example '{kind}:20'")
-        if directed:
-            raise ValueError(f"{spec!r} is undirected: only files can be read as directed")
-        if format:
-            raise ValueError(f"{spec!r} is generated: only files have a format")
-        return _GENERATORS[kind](int(scale), edgefactor, seed, progress=progress)
-    return read_graph(spec, directed=directed, format=format, progress=progress)
+    origin = open_origin(spec, directed=directed, format=format, edgefactor=edgefactor, seed=seed)
+    if isinstance(origin.stream, RandomEdges):
+        check_size(origin.stream.scale, edgefactor, seed)
+    return build(origin, progress)
