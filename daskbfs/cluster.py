@@ -19,6 +19,8 @@ from distributed import Client, Future, LocalCluster, get_worker, wait
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from daskbfs.partition import Partition
+from daskbfs.placement import workers_per_machine
+from daskbfs.superstep import Share
 from daskbfs.warming import touch, warm
 
 _PLUGIN = "daskbfs-low-latency"
@@ -255,6 +257,12 @@ def warm_worker(indptr_dtype: str, n_partitions: int, partitions: Sequence[Parti
     touch(partitions)
     if _Streams.of(get_worker()).hurrying:
         exempt_from_collection()
+
+
+def machine_shares(workers: Sequence[str], n_threads: int | None = None) -> dict[str, Share]:
+    """How much of its machine each worker's kernels may take."""
+    sizes = workers_per_machine(workers)
+    return {worker: Share(n_threads, n, worker) for worker, n in sizes.items()}
 
 
 async def settled(futures: Sequence[Future]) -> None:

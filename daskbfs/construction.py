@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -244,21 +244,16 @@ def fill_rows(
     outline: RemoteGraph, selections: Sequence[Selection], progress: Progress
 ) -> list[tuple[Rows, Rows]]:
     """The second pass: rows out of, and into, each selection; all other arcs are passed over."""
-    name, ids, n_edges = outline.name, outline.ids, outline.n_input_edges
     filling = [_Filling(outline, selection) for selection in selections]
     scratch = _Scratch()
     done = 0
-    for heads, tails in outline.stream.blocks():
-        done += heads.size
-        if done > n_edges or _largest(heads, tails, done) > ids.largest - ids.first_id:
-            raise _changed(name)
-        heads, tails = ids.indices(heads), ids.indices(tails)
-        rows, neighbours = scratch.relabelled(heads, tails, outline.order)
+    for rows, neighbours in relabelled_blocks(outline, scratch):
         for rows_of_one in filling:
             rows_of_one.add(rows, neighbours, scratch)
-        progress("filling rows", done, n_edges)
-    if done != n_edges or not all(rows_of_one.full for rows_of_one in filling):
-        raise _changed(name)
+        done += rows.size
+        progress("filling rows", done, outline.n_input_edges)
+    if not all(rows_of_one.full for rows_of_one in filling):
+        raise _changed(outline.name)
     del scratch
     finished = []
     progress("sorting rows", 0, len(filling))
@@ -266,6 +261,20 @@ def fill_rows(
         finished.append(filling.pop(0).finish())
         progress("sorting rows", len(finished), len(finished) + len(filling))
     return finished
+
+
+def relabelled_blocks(outline: RemoteGraph, scratch: _Scratch | None = None) -> Iterator[Block]:
+    """The edges as rows, self-loops as NONE; a block is valid until the next one is asked for."""
+    scratch = scratch or _Scratch()
+    ids, n_edges = outline.ids, outline.n_input_edges
+    done = 0
+    for heads, tails in outline.stream.blocks():
+        done += heads.size
+        if done > n_edges or _largest(heads, tails, done) > ids.largest - ids.first_id:
+            raise _changed(outline.name)
+        yield scratch.relabelled(ids.indices(heads), ids.indices(tails), outline.order)
+    if done != n_edges:
+        raise _changed(outline.name)
 
 
 class _Filling:

@@ -6,8 +6,10 @@ A graph remembers where its partitions came from, so it can make them again when
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 import uuid
+import weakref
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +18,15 @@ import numpy as np
 from distributed import Client, Lock
 
 from daskbfs import config
+from daskbfs.building import outlined
 from daskbfs.cluster import embedded_client
-from daskbfs.graph import Graph
+from daskbfs.edges import Origin
+from daskbfs.graph import Outline, RemoteGraph
 from daskbfs.holding import Holding, put
+from daskbfs.io.spec import open_origin
 from daskbfs.partition import Layout, arcs_before, check_count, lay_out, partition_footprint
 from daskbfs.placement import Placement, place, place_again
+from daskbfs.progress import Progress, silent
 from daskbfs.strategy import choose
 from daskbfs.watch import WorkersLost, WorkerState, check_scheduler, workers_now
 
@@ -32,8 +38,10 @@ class _Shared:
     name: str
     latest: Holding | None = None
     """None once the graph is released."""
-    views: dict[str, DistributedGraph] = field(default_factory=dict)
-    """By client."""
+    views: weakref.WeakValueDictionary[str, DistributedGraph] = field(
+        default_factory=weakref.WeakValueDictionary
+    )
+    """By client; weak, so that a graph is freed with its last user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,7 @@ class Cutting:
     """Partitions of the CPU's side; None: all of them."""
     cpu_share: float = 1.0
 
-    def lay_out(self, graph: Graph, n_partitions: int) -> Layout:
+    def lay_out(self, graph: Outline, n_partitions: int) -> Layout:
         """Cut the graph into so many partitions."""
         return lay_out(
             graph,
@@ -72,7 +80,7 @@ class DistributedGraph:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Outline,
         client: Client,
         holding: Holding,
         cutting: Cutting,
@@ -102,9 +110,6 @@ class DistributedGraph:
             if client.scheduler_info(n_workers=0)["id"] != self._scheduler_id():
                 raise ValueError("the graph is on another client's cluster: leave client out")
             holding = self.holding.seen_by(client)
-            for name, other in list(self._shared.views.items()):
-                if other.client.status == "closed":
-                    del self._shared.views[name]
             view = DistributedGraph(self.graph, client, holding, self._cutting, self._shared)
         return view
 
@@ -134,6 +139,11 @@ class DistributedGraph:
     @property
     def name(self) -> str:
         return self.graph.name
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all rows, wherever they are."""
+        return sum(self._weights(self.layout))
 
     @property
     def n_vertices(self) -> int:
@@ -227,19 +237,23 @@ class DistributedGraph:
 
 
 def distribute(
-    graph: Graph,
+    graph: Outline | Origin | str | os.PathLike[str],
     client: Client | None = None,
     *,
     n_partitions: int | None = None,
     strategy: str = "auto",
     seed: int = 1,
+    progress: Progress = silent,
 ) -> Any:
     """Cut a graph into partitions and pin them to the workers of a cluster.
 
     Parameters
     ----------
     graph
-        What to distribute.
+        What to distribute: a graph in this process; or where one comes from, ``"kron:22"``,
+        ``"uniform:20"`` or a file that all workers can read. Such a graph is built on the workers,
+        each of which makes or reads all edges and keeps its own rows; it may be larger than this
+        process's memory, or any one worker's.
     client
         A Dask client; None starts a cluster with one worker inside this process.
     n_partitions
@@ -250,7 +264,9 @@ def distribute(
         devices (``graph.why`` tells). Among workers of one kind, ``"high"`` and ``"low"`` deal
         hubs evenly.
     seed
-        The same seed deals the same way.
+        The same seed deals the same way, and generates the same graph.
+    progress
+        Told how far the work has come.
 
     Returns
     -------
@@ -262,45 +278,69 @@ def distribute(
     >>> import daskbfs
     >>> daskbfs.distribute(daskbfs.from_edges([(0, 1), (1, 2)]))
     DistributedGraph 'edges': 3 vertices, 2 edges, undirected, 828 B, 1 partitions on 1 workers
+    >>> graph = daskbfs.distribute("kron:8", n_partitions=2)
+    >>> graph.n_vertices, graph.n_partitions
+    (256, 2)
     """
+    if isinstance(graph, str | os.PathLike):
+        graph = open_origin(graph, seed=seed)
     if client is None:
         client = embedded_client()
     check_scheduler(client)
-    return client.sync(spread, graph, client, n_partitions, strategy, seed)
+    return client.sync(spread, graph, client, n_partitions, strategy, seed, progress=progress)
 
 
 async def spread(
-    graph: Graph,
+    graph: Outline | Origin,
     client: Client,
     n_partitions: int | None = None,
     strategy: str = "auto",
     seed: int = 1,
     n_cpu: int | None = None,
     cpu_share: float = 1.0,
+    progress: Progress = silent,
 ) -> DistributedGraph:
     """Do what :func:`distribute` says, on the client's event loop.
 
     ``n_cpu`` partitions, the first, get ``cpu_share`` of the arcs: the CPU's side.
     """
+    start = time.perf_counter()
     now = await workers_now(client)
     n_partitions = n_partitions if n_partitions is not None else len(now)
-    placement = place(n_partitions, sorted(now))
+    n_attempts = config.get("recovery.attempts")
+    for attempt in range(1, n_attempts + 1):
+        try:
+            placement = place(n_partitions, sorted(now))
+            if isinstance(graph, Origin):
+                if n_cpu is not None:
+                    raise ValueError("a graph that is built on the workers has no sides: build it")
+                graph = await outlined(graph, client, now, progress)
+            cutting = _cutting(graph, n_partitions, strategy, seed, n_cpu, cpu_share)
+            layout = cutting.lay_out(graph, n_partitions)
+            holding = await put(graph, client, layout, placement, now, progress=progress)
+            if isinstance(graph, RemoteGraph):
+                graph.construction_seconds = time.perf_counter() - start
+            return DistributedGraph(graph, client, holding, cutting)
+        except WorkersLost as loss:
+            if attempt == n_attempts:
+                raise
+            now = await some_workers(client, without=loss.workers)
+    raise AssertionError("unreachable")
+
+
+def _cutting(
+    graph: Outline,
+    n_partitions: int,
+    strategy: str,
+    seed: int,
+    n_cpu: int | None,
+    cpu_share: float,
+) -> Cutting:
     check_count(graph, n_partitions)
     why = "asked for"
     if strategy == "auto":
         strategy, why = choose(arcs_before(graph), n_cpu=n_partitions, n_others=0)
-    cutting = Cutting(strategy, why, seed, n_cpu, cpu_share)
-    layout = cutting.lay_out(graph, n_partitions)
-    for attempt in range(config.get("recovery.attempts")):
-        try:
-            holding = await put(graph, client, layout, placement, now)
-            return DistributedGraph(graph, client, holding, cutting)
-        except WorkersLost as loss:
-            if attempt + 1 == config.get("recovery.attempts"):
-                raise
-            now = await some_workers(client, without=loss.workers)
-            placement = place(n_partitions, sorted(now))
-    raise AssertionError("unreachable")
+    return Cutting(strategy, why, seed, n_cpu, cpu_share)
 
 
 async def some_workers(client: Client, without: Collection[str] = ()) -> dict[str, WorkerState]:

@@ -11,24 +11,33 @@ import dask
 import numpy as np
 from distributed import Client, Future
 
-from daskbfs.cluster import settled
-from daskbfs.graph import Graph
+from daskbfs.building import (
+    Blueprint,
+    BuiltRows,
+    build_rows,
+    lengths_built,
+    take_lengths,
+)
+from daskbfs.cluster import machine_shares, settled
+from daskbfs.graph import Graph, Outline, RemoteGraph
 from daskbfs.machine import human_bytes
 from daskbfs.partition import (
     Layout,
     Numbering,
     Partition,
     all_owned,
-    cut,
-    from_arrays,
+    cut_rows_of,
     number,
     partition_footprint,
-    partition_to_arrays,
+    partition_of,
+    rows_from_arrays,
+    rows_to_arrays,
     to_arrays,
 )
 from daskbfs.pinned import Absent
 from daskbfs.placement import Placement
 from daskbfs.post import Post
+from daskbfs.progress import Progress, silent
 from daskbfs.types import NONE
 from daskbfs.watch import WorkerState, guarded
 
@@ -38,7 +47,7 @@ class Holding:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Outline,
         client: Client,
         layout: Layout,
         placement: Placement,
@@ -131,29 +140,28 @@ class _Kept:
     numberings: Mapping[str, Future]
     """By worker."""
     partitions: Mapping[int, Future]
+    numbering: Numbering | None
 
 
 async def put(
-    graph: Graph,
+    graph: Outline,
     client: Client,
     layout: Layout,
     placement: Placement,
     now: Mapping[str, WorkerState],
     before: Holding | None = None,
+    progress: Progress = silent,
 ) -> Holding:
     """Put partitions on workers; those that a holding of the same layout has there stay."""
     processes = {worker: state.process for worker, state in now.items()}
     holding = Holding(graph, client, layout, placement, processes)
-    kept = _Kept({}, {})
+    kept = _Kept({}, {}, None)
     if before is not None:
         holding.epoch = before.epoch + 1
     if before is not None and before.layout is layout:
-        holding.numbering = before.numbering
         kept = _kept(before, holding)
-    else:
-        holding.numbering = number(graph, layout)
     check_memory(holding, kept, now)
-    await guarded(client, holding.processes, _put(holding, kept))
+    await guarded(client, holding.processes, _put(holding, kept, progress))
     return holding
 
 
@@ -169,11 +177,18 @@ def _kept(before: Holding, holding: Holding) -> _Kept:
         for p, future in enumerate(before.partitions)
         if shall[p] == was[p] in numberings and future.status == "finished"
     }
-    return _Kept(numberings, partitions)
+    return _Kept(numberings, partitions, before.numbering)
 
 
-async def _put(holding: Holding, kept: _Kept) -> None:
-    client, run = holding.client, uuid.uuid4().hex
+async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
+    client, graph, run = holding.client, holding.graph, uuid.uuid4().hex
+    holders = holding.placement.holders
+    built = {}
+    if isinstance(graph, RemoteGraph):
+        progress("building rows", 0, 1)
+        built = await _built(holding, kept)
+        progress("building rows", 1, 1)
+    holding.numbering = kept.numbering or number(graph, holding.layout)
     for worker in holding.placement.workers:
         if worker in kept.numberings:
             holding.numberings[worker] = kept.numberings[worker]
@@ -182,25 +197,63 @@ async def _put(holding: Holding, kept: _Kept) -> None:
         holding.numberings[worker] = client.submit(
             pin_numbering, raw, key=("pin_numbering", run, worker), workers=[worker], pure=False
         )
-    for p, worker in enumerate(holding.placement.holders):
+    for p, worker in enumerate(holders):
         if p in kept.partitions:
             holding.partitions.append(kept.partitions[p])
             continue
-        partition = cut(holding.graph, holding.layout, p, holding.numbering)
-        raw = await _sent(client, partition_to_arrays(partition), worker)
-        del partition
+        rows = built[worker] if built else await _cut_and_sent(holding, p)
         holding.partitions.append(
             client.submit(
                 pin_partition,
-                raw,
+                rows,
+                p,
+                int(holding.layout.first[p]),
                 holding.numberings[worker],
                 key=("pin_partition", run, p),
                 workers=[worker],
                 pure=False,
             )
         )
-        del raw
+        del rows
         await settled(holding.partitions[-1:])
+        progress("placing partitions", p + 1, len(holders))
+
+
+async def _built(holding: Holding, kept: _Kept) -> dict[str, Future]:
+    """Rows that workers make of the edges, where the graph's are not here."""
+    graph, client, run = holding.graph, holding.client, uuid.uuid4().hex
+    assert isinstance(graph, RemoteGraph)
+    shares = machine_shares(holding.placement.workers)
+    built = {}
+    for worker in holding.placement.workers:
+        fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
+        if fresh:
+            blueprint = await _sent(client, Blueprint(graph, holding.layout), worker)
+            built[worker] = client.submit(
+                build_rows,
+                blueprint,
+                shares[worker],
+                fresh,
+                key=("build_rows", run, worker),
+                workers=[worker],
+                pure=False,
+            )
+    if built:
+        await settled(list(built.values()))
+    if not graph.filled:
+        lengths = [
+            client.submit(lengths_built, future, key=("lengths_built", run, worker), pure=False)
+            for worker, future in built.items()
+        ]
+        take_lengths(graph, holding.layout, await client.gather(lengths, direct=True))
+    return built
+
+
+async def _cut_and_sent(holding: Holding, p: int) -> Future:
+    """Rows of a graph that is here, cut and sent to their worker."""
+    assert isinstance(holding.graph, Graph)
+    rows = cut_rows_of(holding.graph, holding.layout, p)
+    return await _sent(holding.client, rows_to_arrays(*rows), holding.placement.holders[p])
 
 
 async def _sent(client: Client, value: Any, worker: str) -> Future:
@@ -260,7 +313,10 @@ def pin_numbering(arrays: dict[str, Any]) -> Numbering:
     return Numbering(**all_owned(arrays))
 
 
-def pin_partition(arrays: dict[str, Any], numbering: Numbering) -> Partition:
-    """Make a partition of what was sent to this worker, where it is to stay."""
+def pin_partition(
+    rows: dict[str, Any] | BuiltRows, p: int, first: int, numbering: Numbering
+) -> Partition:
+    """Make a partition of rows that were sent or built here, where it is to stay."""
     Post.here()  # from now on, mail can be delivered
-    return from_arrays(arrays, numbering)
+    out, into = rows.by_partition[p] if isinstance(rows, BuiltRows) else rows_from_arrays(rows)
+    return partition_of(p, first, numbering, out, into)

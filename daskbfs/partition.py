@@ -229,10 +229,20 @@ def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition
     """Partition ``p`` of a graph; of a layout with one partition, without copying anything."""
     if layout.n_partitions == 1:
         return Partition(0, 0, numbering, graph.out, graph.into, graph.hub_vertex)
+    return partition_of(p, int(layout.first[p]), numbering, *cut_rows_of(graph, layout, p))
+
+
+def cut_rows_of(graph: Graph, layout: Layout, p: int) -> tuple[Rows, Rows]:
+    """The rows out of a partition, and into it."""
+    if layout.n_partitions == 1:
+        return graph.out, graph.into
     out = _cut(graph.out, layout, p)
-    into = _cut(graph.into, layout, p) if graph.directed else out
-    hub_vertex = numbering.vertex[into.hub]
-    return Partition(p, int(layout.first[p]), numbering, out, into, hub_vertex)
+    return out, _cut(graph.into, layout, p) if graph.directed else out
+
+
+def partition_of(p: int, first: int, numbering: Numbering, out: Rows, into: Rows) -> Partition:
+    """A partition that has these rows."""
+    return Partition(p, first, numbering, out, into, numbering.vertex[into.hub])
 
 
 def partition_footprint(graph: Outline, layout: Layout, p: int) -> Footprint:
@@ -259,24 +269,15 @@ def to_arrays(columns: Rows | Numbering) -> dict[str, Any]:
     return {name: value for name, value in values.items() if not isinstance(value, Recycler)}
 
 
-def partition_to_arrays(partition: Partition) -> dict[str, Any]:
-    """What must travel to make the partition elsewhere, given the numbering."""
-    directed = partition.into is not partition.out
-    return {
-        "number": partition.number,
-        "first": partition.first,
-        "out": to_arrays(partition.out),
-        "into": to_arrays(partition.into) if directed else None,
-        "hub_vertex": partition.hub_vertex,
-    }
+def rows_to_arrays(out: Rows, into: Rows) -> dict[str, Any]:
+    """What must travel to make a partition's rows elsewhere."""
+    return {"out": to_arrays(out), "into": None if into is out else to_arrays(into)}
 
 
-def from_arrays(arrays: dict[str, Any], numbering: Numbering) -> Partition:
-    """A partition from what travelled; kernels are compiled for arrays that can be written."""
+def rows_from_arrays(arrays: dict[str, Any]) -> tuple[Rows, Rows]:
+    """Rows from what travelled; kernels are compiled for arrays that can be written."""
     out = Rows(**all_owned(arrays["out"]))
-    into = out if arrays["into"] is None else Rows(**all_owned(arrays["into"]))
-    hub_vertex = owned(arrays["hub_vertex"])
-    return Partition(arrays["number"], arrays["first"], numbering, out, into, hub_vertex)
+    return out, out if arrays["into"] is None else Rows(**all_owned(arrays["into"]))
 
 
 def all_owned(values: dict[str, Any]) -> dict[str, Any]:

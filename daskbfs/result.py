@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from daskbfs.graph import Graph
+from daskbfs.graph import Outline
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.compiling import threads as kernel_threads
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
@@ -23,7 +23,7 @@ from daskbfs.types import NONE
 class Tree:
     """Where the parents of a search are, and how global ids and vertices go together."""
 
-    graph: Graph
+    graph: Outline
     place: np.ndarray
     """Global id of each vertex, by its index."""
     global_id: np.ndarray | None

@@ -17,7 +17,7 @@ from daskbfs.direction import policy
 from daskbfs.distribution import DistributedGraph, spread
 from daskbfs.drivers import direct, resident, waves
 from daskbfs.drivers.common import warm_workers
-from daskbfs.graph import Graph
+from daskbfs.graph import Graph, Outline
 from daskbfs.holding import Holding
 from daskbfs.kernels.compiling import check_threads, disband, refuse_fork
 from daskbfs.lease import StaleLease
@@ -90,7 +90,7 @@ def bfs(
     """
     refuse_fork()
     whole = graph.graph if isinstance(graph, DistributedGraph) else graph
-    if not isinstance(whole, Graph):
+    if not isinstance(whole, Outline):
         raise TypeError(
             f"a {type(graph).__name__} is no graph: make one with from_edges, read_graph, "
             "from_scipy or from_networkx"
@@ -103,6 +103,11 @@ def bfs(
         _program, whole, source, direction=direction, depth_limit=depth_limit, targets=targets
     )
     if driver == "direct":
+        if not isinstance(whole, Graph):
+            raise ValueError(
+                "driver 'direct' searches in this process, but the graph's rows are on the "
+                "workers that built them: take 'auto'"
+            )
         check_threads(threads)
         return _search_here(whole, source, choose(whole.order), threads)
     if isinstance(graph, DistributedGraph):
@@ -239,13 +244,13 @@ async def _placed(graph: Graph, client: Client) -> DistributedGraph:
     return placed
 
 
-def _isolated(graph: Graph, source: int) -> BFSResult:
+def _isolated(graph: Outline, source: int) -> BFSResult:
     """The result of a search that has nowhere to go."""
     return BFSResult(Tree(graph, graph.order, None, lambda: None), source, LevelTable([]), 0.0)
 
 
 def _program(
-    graph: Graph,
+    graph: Outline,
     source: int,
     place: np.ndarray,
     *,

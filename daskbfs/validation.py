@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from daskbfs.graph import Graph
+from daskbfs.construction import relabelled_blocks
+from daskbfs.graph import Graph, Outline, RemoteGraph
 from daskbfs.kernels import tree
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.types import NONE
@@ -41,7 +42,7 @@ _RULES = {
 
 
 def validate(
-    graph: Graph, source: int, parent: Any, level: Any = None, *, last_level: int | None = None
+    graph: Outline, source: int, parent: Any, level: Any = None, *, last_level: int | None = None
 ) -> None:
     """Make the five Graph500 checks; raises ValidationError, which names the first offender.
 
@@ -113,7 +114,7 @@ def validate(
     _check_rows(graph, parent, parent_row, row_level, last_level)
 
 
-def _aligned(graph: Graph, values: Any, what: str) -> np.ndarray:
+def _aligned(graph: Outline, values: Any, what: str) -> np.ndarray:
     """An array of integers, one for each vertex."""
     values = np.asarray(values)
     if values.size and values.dtype.kind not in "iu":
@@ -126,7 +127,7 @@ def _aligned(graph: Graph, values: Any, what: str) -> np.ndarray:
     return values
 
 
-def _check_isolated(graph: Graph, source_index: int, parent: np.ndarray) -> None:
+def _check_isolated(graph: Outline, source_index: int, parent: np.ndarray) -> None:
     """Vertices without edges are reached only where they are the source."""
     reached = (graph.order == graph.n_rows) & (parent >= 0)
     reached[source_index] = False
@@ -135,7 +136,7 @@ def _check_isolated(graph: Graph, source_index: int, parent: np.ndarray) -> None
         raise ValidationError(5, vertex, "it has no edges, but a parent")
 
 
-def _parent_rows(graph: Graph, source_row: int, parent: np.ndarray) -> np.ndarray:
+def _parent_rows(graph: Outline, source_row: int, parent: np.ndarray) -> np.ndarray:
     """Parents by row, as rows; refuses parents that are no vertices, or have no edges."""
     ids = graph.ids.values
     by_row = parent[graph.original_index[: graph.n_rows]]
@@ -163,24 +164,47 @@ def _parent_rows(graph: Graph, source_row: int, parent: np.ndarray) -> np.ndarra
     return parent_row
 
 
+def _first_offence(
+    graph: RemoteGraph, parent_row: np.ndarray, row_level: np.ndarray, last: int
+) -> int:
+    """The first row that breaks a rule, by the edges that the graph was made of."""
+    found = np.zeros(graph.n_rows, np.bool_)
+    both_ways = not graph.directed
+    offence = min(
+        (
+            tree.check_edges(
+                rows, neighbours, both_ways, parent_row, row_level, last, found, n_threads()
+            )
+            for rows, neighbours in relabelled_blocks(graph)
+        ),
+        default=tree.FINE,
+    )
+    return min(offence, tree.check_tree_edges(parent_row, row_level, found, n_threads()))
+
+
 def _check_rows(
-    graph: Graph,
+    graph: Outline,
     parent: np.ndarray,
     parent_row: np.ndarray,
     row_level: np.ndarray,
     last_level: int | None,
 ) -> None:
-    """Checks 2 to 5, in one parallel pass over all rows."""
-    offence = tree.check_tree(
-        graph.out.indptr,
-        graph.out.indices,
-        graph.into.indptr,
-        graph.into.indices,
-        parent_row,
-        row_level,
-        np.iinfo(np.int32).max if last_level is None else last_level,
-        n_threads(),
-    )
+    """Checks 2 to 5, in one parallel pass over all rows, or over all edges where there are none."""
+    last = np.iinfo(np.int32).max if last_level is None else last_level
+    if isinstance(graph, Graph):
+        offence = tree.check_tree(
+            graph.out.indptr,
+            graph.out.indices,
+            graph.into.indptr,
+            graph.into.indices,
+            parent_row,
+            row_level,
+            last,
+            n_threads(),
+        )
+    else:
+        assert isinstance(graph, RemoteGraph)
+        offence = _first_offence(graph, parent_row, row_level, last)
     if offence == tree.FINE:
         return
     row, rule = tree.decode_offence(offence)

@@ -19,7 +19,7 @@ FLOORS = {
     "direction": 3, "memory": 3, "strategy": 3, "partition": 3, "placement": 3, "survey": 3,
     "lease": 3, "programs": 3,
     "pinned": 0,
-    "superstep": 4, "post": 4, "wave": 4, "watch": 4, "holding": 4,
+    "superstep": 4, "post": 4, "wave": 4, "watch": 4, "building": 4, "holding": 4,
     "cluster": 4, "distribution": 4, "warming": 4,
     "drivers": 5, "result": 5, "search": 5,
     "plots": 6, "bench": 6, "doctor": 6, "cli": 6, "__main__": 6,

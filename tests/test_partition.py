@@ -16,10 +16,11 @@ from daskbfs.partition import (
     Numbering,
     all_owned,
     cut,
-    from_arrays,
     lay_out,
     number,
-    partition_to_arrays,
+    partition_of,
+    rows_from_arrays,
+    rows_to_arrays,
     to_arrays,
 )
 from daskbfs.programs.bfs import BFS
@@ -126,11 +127,13 @@ def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
     ):
         with pytest.raises(TypeError, match="pinned to"):
             pickle.dumps(thing)
-    frozen = pickle.loads(pickle.dumps(partition_to_arrays(partitions[1])))
+    out, into = partitions[1].out, partitions[1].into
+    frozen = pickle.loads(pickle.dumps(rows_to_arrays(out, into)))
     frozen["out"]["indices"].flags.writeable = False
     columns = pickle.loads(pickle.dumps(to_arrays(partitions[1].numbering)))
     columns["vertex"].flags.writeable = False
-    again = from_arrays(frozen, Numbering(**all_owned(columns)))
+    numbering = Numbering(**all_owned(columns))
+    again = partition_of(1, partitions[1].first, numbering, *rows_from_arrays(frozen))
     assert again.out.indices.flags.writeable
     assert again.numbering.vertex.flags.writeable
     assert np.array_equal(again.out.indices, partitions[1].out.indices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,7 @@ from distributed import Future
 from daskbfs.arrays import owned
 from daskbfs.cluster import settled, warm_worker
 from daskbfs.holding import Holding
-from daskbfs.placement import workers_per_machine
-from daskbfs.superstep import Measured, Outcome, Parts, Share, measured_of
+from daskbfs.superstep import Measured, Outcome, Parts, measured_of
 from daskbfs.watch import WorkersLost, guarded
 
 
@@ -77,16 +76,10 @@ def new_run() -> str:
     return uuid.uuid4().hex[:16]
 
 
-def shares(holding: Holding, threads: int | None) -> Mapping[str, Share]:
-    """How much of its machine each worker may take."""
-    sizes = workers_per_machine(holding.placement.workers)
-    return {worker: Share(threads, n, worker) for worker, n in sizes.items()}
-
-
 async def warm_workers(holding: Holding) -> None:
     """Make kernels ready on every worker that holds a partition; once for each holding."""
     if not holding.warm:
-        dtype = str(holding.graph.out.indptr.dtype)
+        dtype = "uint32" if holding.graph.n_arcs < 2**32 else "int64"
         futures = [
             holding.client.submit(
                 warm_worker,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daskbfs.cluster import settled
-from daskbfs.drivers.common import Placed, new_run, shares
+from daskbfs.cluster import machine_shares, settled
+from daskbfs.drivers.common import Placed, new_run
 from daskbfs.holding import Holding
 from daskbfs.programs import Program
 from daskbfs.superstep import run_search
@@ -16,7 +16,7 @@ async def search(holding: Holding, program: Program, threads: int | None) -> Pla
         run_search,
         program,
         holding.held_by(worker),
-        shares(holding, threads)[worker],
+        machine_shares([worker], threads)[worker],
         key=("run_search", new_run()),
         workers=[worker],
         pure=False,

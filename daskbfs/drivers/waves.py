@@ -14,8 +14,8 @@ import dask
 from distributed import Future
 
 from daskbfs import config
-from daskbfs.cluster import settled
-from daskbfs.drivers.common import Placed, new_run, shares
+from daskbfs.cluster import machine_shares, settled
+from daskbfs.drivers.common import Placed, new_run
 from daskbfs.holding import Holding
 from daskbfs.post import Attempt
 from daskbfs.programs import Program
@@ -72,7 +72,7 @@ class _Waves:
         self.program = program
         self.workers = holding.placement.workers
         self.attempt = Attempt(new_run(), self.workers)
-        self.shares = shares(holding, threads)
+        self.shares = machine_shares(self.workers, threads)
         self.n_levels = 0
         """Levels submitted so far."""
         self.expected = min(holding.n_levels or _MANY, config.get("waves.levels-ahead"))

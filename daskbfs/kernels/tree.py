@@ -127,6 +127,64 @@ def check_tree(
     return offence
 
 
+@inlined
+def _check_arc(row, other, level, last_level):
+    """Which rule an arc breaks."""
+    at = level[row]
+    if 0 <= at < last_level:
+        if level[other] < 0:
+            return EDGE_LEAVES_TREE
+        if level[other] > at + 1:
+            return EDGE_SPANS_LEVELS
+    return OK
+
+
+@parallel_kernel
+def check_edges(rows, neighbours, both_ways, parent, level, last_level, found, n_threads):
+    """Like ``check_tree``, for some edges, without rows: the rules that an edge can break.
+
+    Rows whose tree edge is among these edges are found.
+    """
+    size = rows.size
+    offence = FINE
+    for t in prange(n_threads):
+        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
+            row, other = rows[i], neighbours[i]
+            if row != NONE:
+                code = _check_arc(row, other, level, last_level)
+                if code != OK:
+                    offence = min(offence, np.int64(row) * _CODES + code)
+                if parent[other] == row:
+                    found[other] = True
+                if both_ways:
+                    code = _check_arc(other, row, level, last_level)
+                    if code != OK:
+                        offence = min(offence, np.int64(other) * _CODES + code)
+                    if parent[row] == other:
+                        found[row] = True
+    return offence
+
+
+@parallel_kernel
+def check_tree_edges(parent, level, found, n_threads):
+    """Like ``check_tree``, after all edges were looked at: the rules that a parent can break."""
+    n_rows = parent.size
+    offence = FINE
+    for t in prange(n_threads):
+        for row in range(n_rows * t // n_threads, n_rows * (t + 1) // n_threads):
+            if level[row] >= 0 and parent[row] != row:
+                code = OK
+                if level[parent[row]] < 0:
+                    code = ENDS_ELSEWHERE
+                elif level[parent[row]] != level[row] - 1:
+                    code = LEVEL_OF_PARENT
+                elif not found[row]:
+                    code = NOT_AN_EDGE
+                if code != OK:
+                    offence = min(offence, np.int64(row) * _CODES + code)
+    return offence
+
+
 def decode_offence(offence: int) -> tuple[int, int]:
     """Row and rule of an offence."""
     return divmod(int(offence), _CODES)

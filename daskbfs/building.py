@@ -1,0 +1,184 @@
+"""Kernel 1 on the workers: edges are counted and rows filled where they will be held.
+
+Workers count portions of the edges; one of them numbers the vertices. Then each makes all edges
+once more and keeps the arcs of its own rows. So no edge travels, nobody holds more than its own
+rows, and what a lost worker held is made again by another without the help of a third.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from distributed import Client, Future
+
+from daskbfs.arrays import owned
+from daskbfs.cluster import machine_shares, settled
+from daskbfs.construction import (
+    Counts,
+    Selection,
+    fill_rows,
+    found_ids,
+    merged,
+    outline_of,
+    tally,
+)
+from daskbfs.edges import EdgeStream, Origin, portions
+from daskbfs.graph import RemoteGraph, Rows
+from daskbfs.kernels.compiling import threads
+from daskbfs.partition import Layout
+from daskbfs.pinned import Pinned
+from daskbfs.progress import Progress, silent
+from daskbfs.superstep import Share
+from daskbfs.vertices import Ids, collect_ids
+from daskbfs.watch import WorkerState, guarded
+
+
+class BuiltRows(Pinned):
+    """Rows of some partitions, out of them and into them, on the worker that will hold them."""
+
+    __slots__ = ("by_partition",)
+
+    def __init__(self, by_partition: dict[int, tuple[Rows, Rows]]) -> None:
+        self.by_partition = by_partition
+
+    def __sizeof__(self) -> int:
+        pairs = self.by_partition.values()
+        return sum(out.nbytes + (into.nbytes if into is not out else 0) for out, into in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """What a worker needs to know to build its rows."""
+
+    outline: RemoteGraph
+    layout: Layout
+
+
+async def outlined(
+    origin: Origin, client: Client, now: Mapping[str, WorkerState], progress: Progress
+) -> RemoteGraph:
+    """The outline of a graph, counted and numbered on the workers."""
+    processes = {worker: state.process for worker, state in now.items()}
+    return await guarded(client, processes, _outlined(origin, client, sorted(now), progress))
+
+
+async def _outlined(
+    origin: Origin, client: Client, workers: Sequence[str], progress: Progress
+) -> RemoteGraph:
+    shares = machine_shares(workers)
+    streams = dict(zip(workers, portions(origin.stream, len(workers)), strict=False))
+
+    async def on_workers(function: Any, *arguments: Any) -> list[Future]:
+        run = uuid.uuid4().hex
+        futures = [
+            client.submit(
+                function,
+                stream,
+                shares[worker],
+                *arguments,
+                key=(function.__name__, run, worker),
+                workers=[worker],
+                pure=False,
+            )
+            for worker, stream in streams.items()
+        ]
+        await settled(futures)
+        return futures
+
+    async def on_first(function: Any, *arguments: Any) -> Any:
+        run = uuid.uuid4().hex
+        return await client.submit(
+            function, *arguments, key=(function.__name__, run), workers=[workers[0]], pure=False
+        )
+
+    progress("counting degrees", 0, 2)
+    tallies = await on_workers(count_edges, origin.directed, None)
+    outline = await on_first(number_vertices, tallies, origin)
+    if outline is None:
+        ids = await on_first(merge_ids, await on_workers(collect_vertices))
+        tallies = await on_workers(count_edges, origin.directed, ids)
+        outline = await on_first(number_vertices, tallies, origin)
+    progress("counting degrees", 2, 2)
+    result: RemoteGraph = owned_outline(outline)
+    return result
+
+
+def count_edges(stream: EdgeStream, share: Share, directed: bool, ids: Ids | None) -> Counts | None:
+    """Count a portion of the edges; None where ids must be collected first."""
+    with threads(share.kernel_threads):
+        return tally(stream, directed, silent, ids)
+
+
+def collect_vertices(stream: EdgeStream, share: Share) -> tuple[np.ndarray, int]:
+    """The vertex ids of a portion of the edges, and how many edges it has."""
+    with threads(share.kernel_threads):
+        return collect_ids(stream, silent)
+
+
+def merge_ids(collected: Sequence[tuple[np.ndarray, int]]) -> Ids:
+    """The ids of a whole stream."""
+    values = np.unique(np.concatenate([ids for ids, _ in collected]))
+    return found_ids(values, sum(n for _, n in collected))
+
+
+def number_vertices(tallies: Sequence[Counts | None], origin: Origin) -> RemoteGraph | None:
+    """The outline of a graph from what workers have counted; None where ids must be collected."""
+    known = [counts for counts in tallies if counts is not None]
+    if len(known) < len(tallies):
+        return None
+    counts = merged(known)
+    if counts.too_sparse:
+        return None
+    return outline_of(counts, origin.stream, origin.directed, origin.name)
+
+
+def owned_outline(outline: RemoteGraph) -> RemoteGraph:
+    """An outline that came over the wire, with arrays that kernels know."""
+    values = {f.name: getattr(outline, f.name) for f in fields(outline) if f.name != "derived"}
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            values[name] = owned(value)
+    for name in ("input_lengths", "lengths"):
+        out, into = values[name]
+        out = owned(out)
+        values[name] = (out, owned(into) if outline.directed else out)
+    if not outline.filled:
+        values["lengths"] = values["input_lengths"]
+    return RemoteGraph(**values)
+
+
+def build_rows(blueprint: Blueprint, share: Share, numbers: Sequence[int]) -> BuiltRows:
+    """Build the rows of some partitions, where they will stay."""
+    layout = blueprint.layout
+    global_id = owned(layout.global_id)
+    selections = [
+        Selection(layout.rows[p], global_id, int(layout.first[p]) + layout.rows[p].size)
+        for p in numbers
+    ]
+    with threads(share.kernel_threads):
+        pairs = fill_rows(owned_outline(blueprint.outline), selections, silent)
+    return BuiltRows(dict(zip(numbers, pairs, strict=True)))
+
+
+def lengths_built(built: BuiltRows) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """How long rows became, by partition."""
+    return {
+        p: tuple(np.diff(rows.indptr).astype(np.uint32) for rows in pair)  # type: ignore[misc]
+        for p, pair in built.by_partition.items()
+    }
+
+
+def take_lengths(
+    graph: RemoteGraph, layout: Layout, built: Sequence[dict[int, tuple[np.ndarray, np.ndarray]]]
+) -> None:
+    """Give the outline the lengths that its rows became."""
+    out = np.empty(graph.n_rows, np.uint32)
+    into = np.empty(graph.n_rows, np.uint32) if graph.directed else out
+    for held in built:
+        for p, pair in held.items():
+            out[layout.rows[p]], into[layout.rows[p]] = pair
+    graph.lengths = (out, into)
