@@ -136,8 +136,14 @@ def run(
 
     Without --source or --sources, one random vertex that is not isolated is the source.
     """
-    from daskbfs.bench.trials import placed_graph, run_trials, summarize
-    from daskbfs.io.spec import open_graph
+    from daskbfs.bench.trials import (
+        built_seconds,
+        placed_graph,
+        process_peaks,
+        run_trials,
+        summarize,
+    )
+    from daskbfs.io.spec import open_origin
     from daskbfs.io.target import require_target
     from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
@@ -153,41 +159,41 @@ def run(
     if scheduler is None:  # workers elsewhere know best what they have
         check_threads(threads)
     say = _speaker(quiet or json_file == "-")
-    with bars(quiet=quiet) as progress:
-        opened = open_graph(
-            graph,
-            directed=directed or None,
-            format=format,
-            edgefactor=edgefactor,
-            seed=seed,
-            progress=progress,
-        )
-        say(f"{opened!r}, built in {opened.construction_seconds:.2f} s")
-        chosen = list(sources) or [int(v) for v in opened.random_sources(n_sources or 1, seed)]
-        if not chosen:
-            raise ValueError(f"{graph} has no edges, so no vertex to start from: give --source")
-        with placed_graph(
-            opened,
+    origin = open_origin(
+        graph, directed=directed or None, format=format, edgefactor=edgefactor, seed=seed
+    )
+    with (
+        bars(quiet=quiet) as progress,
+        placed_graph(
+            origin,
             direct=driver == "direct",
             n_workers=workers,
             scheduler=scheduler,
             strategy=strategy,
-        ) as placed:
-            trials = run_trials(
-                placed,
-                chosen,
-                driver=driver,
-                direction=direction,
-                depth_limit=depth_limit,
-                threads=threads,
-                validate=validate,
-                progress=progress,
-            )
-            report = summarize(placed, trials, direction=direction)
+            seed=seed,
+            progress=progress,
+        ) as placed,
+    ):
+        say(f"{placed!r}, built in {built_seconds(placed):.2f} s")
+        chosen = list(sources) or [int(v) for v in placed.random_sources(n_sources or 1, seed)]
+        if not chosen:
+            raise ValueError(f"{graph} has no edges, so no vertex to start from: give --source")
+        trials = run_trials(
+            placed,
+            chosen,
+            driver=driver,
+            direction=direction,
+            depth_limit=depth_limit,
+            threads=threads,
+            validate=validate,
+            progress=progress,
+        )
+        report = summarize(placed, trials, direction=direction)
+        peak = max(process_peaks(placed))
     if json_file:
         _write_json(report, json_file)
     assert trials.last is not None
-    say(_told(trials.last, report))
+    say(_told(trials.last, report, peak))
     if trials.failure is not None:
         raise click.ClickException(f"the tree from {trials.last.source} is wrong: {trials.failure}")
 
@@ -197,8 +203,10 @@ def _speaker(quiet: bool) -> Callable[[str], None]:
     return (lambda text: None) if quiet else click.echo
 
 
-def _told(last: BFSResult, report: dict[str, Any]) -> str:
+def _told(last: BFSResult, report: dict[str, Any], peak: int) -> str:
     """What a person wants to know of some searches."""
+    from daskbfs.machine import human_bytes
+
     n_trials = len(report["trials"])
     summary = f"{n_trials} search{'es' if n_trials > 1 else ''}"
     summary += f", median {report['median_seconds'] * 1e3:.3f} ms"
@@ -210,6 +218,8 @@ def _told(last: BFSResult, report: dict[str, Any]) -> str:
         "",
         f"source {last.source}: reached {last.reached:,} of {last.graph.n_vertices:,} vertices",
         summary,
+        f"most memory of a process: {human_bytes(peak)}, of all together: "
+        f"{human_bytes(report['graph']['peak_bytes'])}",
     ]
     if report["validated"] is not None:
         passed = "every tree passed the five Graph500 checks"

@@ -24,6 +24,7 @@ from daskbfs.edges import Origin
 from daskbfs.graph import Outline, RemoteGraph
 from daskbfs.holding import Holding, put
 from daskbfs.io.spec import open_origin
+from daskbfs.machine import human_bytes
 from daskbfs.partition import Layout, arcs_before, check_count, lay_out, partition_footprint
 from daskbfs.placement import Placement, place, place_again
 from daskbfs.progress import Progress, silent
@@ -230,8 +231,9 @@ class DistributedGraph:
         )
 
     def __repr__(self) -> str:
+        graph = repr(self.graph).rsplit(", ", 1)[0]
         return (
-            f"Distributed{self.graph!r}, {self.n_partitions} partitions on "
+            f"Distributed{graph}, {human_bytes(self.nbytes)} in {self.n_partitions} partitions on "
             f"{len(self.placement.workers)} workers"
         )
 
@@ -277,7 +279,7 @@ def distribute(
     --------
     >>> import daskbfs
     >>> daskbfs.distribute(daskbfs.from_edges([(0, 1), (1, 2)]))
-    DistributedGraph 'edges': 3 vertices, 2 edges, undirected, 828 B, 1 partitions on 1 workers
+    DistributedGraph 'edges': 3 vertices, 2 edges, undirected, 548 B in 1 partitions on 1 workers
     >>> graph = daskbfs.distribute("kron:8", n_partitions=2)
     >>> graph.n_vertices, graph.n_partitions
     (256, 2)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from daskbfs import machine
-from daskbfs.construction import construct, construction_bytes
+from daskbfs.construction import construct
 from daskbfs.edges import BLOCK_EDGES, Block, Origin
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import n_threads
@@ -140,7 +139,6 @@ def uniform(
 
 
 def _generate(kind: str, scale: int, edgefactor: int, seed: int, progress: Progress) -> Graph:
-    check_size(scale, edgefactor, seed)
     return build(random_origin(kind, scale, edgefactor, seed), progress)
 
 
@@ -161,16 +159,6 @@ def build(origin: Origin, progress: Progress = silent) -> Graph:
         graph.generation_seconds = stream.seconds
         graph.construction_seconds -= stream.seconds
     return graph
-
-
-def check_size(scale: int, edgefactor: int, seed: int) -> None:
-    """Refuse graphs that cannot be numbered or cannot fit here."""
-    check_numbers(scale, edgefactor, seed)
-    machine.require_memory(
-        construction_bytes(2**scale, edgefactor * 2**scale),
-        f"scale {scale} with edgefactor {edgefactor}",
-        "take a smaller scale or a machine with more memory",
-    )
 
 
 def check_numbers(scale: int, edgefactor: int, seed: int) -> None:

@@ -210,6 +210,11 @@ class Graph(Outline):
         return out, self.into.lengths(rows) if self.directed else out
 
     @property
+    def all_lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        out = np.diff(self.out.indptr)
+        return out, np.diff(self.into.indptr) if self.directed else out
+
+    @property
     def n_arcs(self) -> int:
         """Entries of all rows: each undirected edge twice."""
         return self.out.n_arcs

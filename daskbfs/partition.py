@@ -15,6 +15,7 @@ import numpy as np
 from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Graph, Outline, Rows, word_padded
 from daskbfs.kernels.bitmap import WORD_BITS
+from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import cut_rows
 from daskbfs.memory import Footprint, footprint
 from daskbfs.pinned import Pinned
@@ -259,7 +260,7 @@ def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
     if indptr[-1] < 2**32:
         indptr = indptr.astype(np.uint32)
     indices = np.empty(int(indptr[-1]), np.uint32)
-    cut_rows(mine, rows.indptr, rows.indices, layout.global_id, indptr, indices)
+    cut_rows(mine, rows.indptr, rows.indices, layout.global_id, indptr, indices, n_threads())
     return Rows.of(indptr, indices, nobody=int(layout.first[p]) + mine.size)
 
 

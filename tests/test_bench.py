@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+from daskbfs.bench.partitioning import verdicts
+
 REFERENCE = """
 def bfs(indptr, indices, first, n, source, state, visited):
     assert indptr.size == n + 1 and first.size == n and visited.size == -(-n // 64)
@@ -39,3 +41,36 @@ def test_the_kernel_benchmark_writes_its_figures(tmp_path):
     ratios = {f"{name}_to_reference" for name in ("kernel", "search", "resident")}
     assert ratios | {"kernel_gteps", "level"} <= set(figures)
     assert "x the reference" in done.stdout
+
+
+def test_the_partitioning_benchmark_sweeps_and_tells_who_wins(tmp_path):
+    words = ["--scale", "9", "--sources", "2", "--share", "0.5", "--json", "out.json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "daskbfs.bench.partitioning", *words, "--plot", "out.png"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert [swept["graph"] for swept in report["sweeps"]] == ["kron:9", "uniform:9"]
+    for swept in report["sweeps"]:
+        assert {point["strategy"] for point in swept["points"]} == {"high", "low", "random"}
+        assert all(point["teps"] > 0 for point in swept["points"])
+    assert done.stdout.count("best rate: high") == 2
+    assert (tmp_path / "out.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_verdicts_are_plain():
+    def point(strategy, teps, kernel_seconds):
+        return {
+            "strategy": strategy, "cpu_share": 0.5, "teps": teps, "kernel_seconds": kernel_seconds
+        }  # fmt: skip
+
+    points = [point("random", 100.0, 1.0), point("high", 150.0, 2.0), point("low", 101.0, 1.0)]
+    rate_high, rate_low, kernel_high, kernel_low = verdicts(points)
+    assert rate_high.startswith("best rate: high beats random by 50%")
+    assert "low is no different from random" in rate_low
+    assert "high loses to random by 50%" in kernel_high
+    assert "low is no different" in kernel_low

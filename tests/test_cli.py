@@ -136,7 +136,7 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         ),
         (["run", "nowhere.txt"], "nowhere.txt does not exist"),
         (["run", "kron:zz"], "after 'kron:' comes a scale"),
-        (["run", "kron:31"], "are free: take a smaller scale"),
+        (["run", "kron:31"], "are free: take a smaller graph"),
         (["run", "kron:99"], "scale 99 is out of range"),
         (["run", "kron:8", "--directed"], "is undirected"),
         (["run", "kron:8", "--threads", "9999"], "kernels can use 1 to"),
@@ -248,3 +248,47 @@ def test_every_command_has_help():
         done = invoke(command, "--help")
         assert done.exit_code == 0
         assert main.commands[command].help.split("\n")[0] in done.output
+
+
+def test_partition_shows_a_cut_without_any_worker(tmp_path):
+    words = ["partition", "kron:10", "--devices", "cpu,gpu=2", "--strategy", "high"]
+    words += ["--cpu-share", "0.6", "--json", str(tmp_path / "cut.json")]
+    words += ["--plot", str(tmp_path / "cut.png"), "--quiet"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "cut.json").read_text())
+    keys = {
+        "partition", "device", "n_vertices", "n_edges", "vertex_share", "edge_share",
+        "mean_degree", "max_degree", "boundary_edges", "aggregated_messages", "bytes",
+    }  # fmt: skip
+    assert all(keys <= set(found) for found in report["partitions"])
+    assert [found["device"] for found in report["partitions"]] == ["cpu", "gpu", "gpu"]
+    assert report["cpu_share"] == pytest.approx(0.6, abs=0.02)
+    assert (tmp_path / "cut.png").read_bytes()[:4] == b"\x89PNG"
+    done = CliRunner().invoke(main, ["partition", "kron:10", "--quiet", "--json", "-"])
+    assert json.loads(done.output)["why"].startswith("all partitions are on CPU workers")
+    done = CliRunner().invoke(
+        main, ["partition", "kron:10", "--devices", "cpu=1,gpu=1", "--gpu-memory", "64KiB"]
+    )
+    assert "the accelerators hold 64.0 KiB" in done.output
+    assert "messages are left after aggregation" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--devices", "tpu=1"], "devices 'tpu=1' cannot be read at 'tpu=1'"),
+        (["--devices", "cpu=0"], "devices 'cpu=0' are none"),
+        (["--cpu-share", "half"], "cpu_share 'half' is neither a share, from 0 to 1, nor 'fit'"),
+        (["--cpu-share", "2"], "cpu_share 2.0 is out of range"),
+        (["--cpu-share", "fit"], "give --gpu-memory"),
+        (["--gpu-memory", "much"], "'much' is no amount of memory"),
+        (["--devices", "gpu=1", "--gpu-memory", "1KiB"], "there is no CPU for the rest"),
+        (["--plot", "cut.doc"], "has no suffix of a picture"),
+    ],
+)
+def test_partition_refuses_what_it_cannot_do(words, error, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["partition", "kron:8", *words])
+    assert done.exit_code == 1
+    assert error in done.output

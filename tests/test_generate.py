@@ -114,5 +114,8 @@ def test_sizes_must_be_integers():
 
 
 def test_a_scale_that_cannot_fit_is_refused_with_numbers():
-    with pytest.raises(MemoryError, match=r"scale 31 .* needs about 3\d\d\.\d GiB and .* are free"):
+    with pytest.raises(
+        MemoryError,
+        match=r"a graph of 2147483648 vertices .* needs about 3\d\d\.\d GiB and .* are free",
+    ):
         daskbfs.kronecker(31)

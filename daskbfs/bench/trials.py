@@ -13,6 +13,8 @@ from distributed import Client
 from daskbfs import __version__, config, machine
 from daskbfs.cluster import local_cluster, tune
 from daskbfs.distribution import DistributedGraph, distribute
+from daskbfs.edges import Origin
+from daskbfs.generate import build
 from daskbfs.graph import Graph
 from daskbfs.progress import Progress, silent
 from daskbfs.result import BFSResult
@@ -33,22 +35,36 @@ class Trials:
 
 @contextlib.contextmanager
 def placed_graph(
-    graph: Graph,
+    origin: Origin,
     *,
     direct: bool,
     n_workers: int | None = None,
     scheduler: str | None = None,
-    strategy: str = "random",
+    strategy: str = "auto",
+    seed: int = 1,
+    progress: Progress = silent,
 ) -> Iterator[Graph | DistributedGraph]:
-    """The graph where it is to be searched: here, on a given cluster, or on one of our own."""
+    """The graph where it is to be searched: here, on a given cluster, or on one of our own.
+
+    Workers that are not in this process build it themselves.
+    """
+    how = {"strategy": strategy, "seed": seed, "progress": progress}
     if direct:
-        yield graph
+        yield build(origin, progress)
     elif scheduler is not None:
         with Client(scheduler, set_as_default=False) as client, tune(client):
-            yield distribute(graph, client, strategy=strategy)
+            yield distribute(origin, client, **how)  # type: ignore[arg-type]
     else:
         with local_cluster(n_workers or 1) as cluster, cluster.get_client() as client:
-            yield distribute(graph, client, strategy=strategy)
+            alone = (n_workers or 1) == 1
+            graph = build(origin, progress) if alone else origin
+            yield distribute(graph, client, **how)  # type: ignore[arg-type]
+
+
+def built_seconds(placed: Graph | DistributedGraph) -> float:
+    """How long the construction took."""
+    graph = placed.graph if isinstance(placed, DistributedGraph) else placed
+    return graph.construction_seconds
 
 
 def run_trials(
@@ -93,21 +109,28 @@ def _is_right(result: BFSResult, trials: Trials) -> bool:
     return True
 
 
+def process_peaks(placed: Graph | DistributedGraph) -> list[int]:
+    """The most memory that each process of the job ever held, this one first."""
+    peaks = [machine.peak_bytes()]
+    if isinstance(placed, DistributedGraph) and not placed.placement.in_this_process:
+        peaks += placed.client.run(machine.peak_bytes).values()
+    return peaks
+
+
 def summarize(
     placed: Graph | DistributedGraph, trials: Trials, *, direction: str | None
 ) -> dict[str, Any]:
     """The JSON contract of ``daskbfs run``."""
     assert trials.last is not None
-    cluster, peak_bytes = None, machine.peak_bytes()
+    cluster = None
     graph = placed.graph if isinstance(placed, DistributedGraph) else placed
+    n_bytes = graph.nbytes if isinstance(graph, Graph) else placed.nbytes
     if isinstance(placed, DistributedGraph):
         n_workers = len(placed.placement.workers)
         cluster = {
             "workers": n_workers,
             "devices": {"cpu": n_workers, "gpu": 0, "gpu-emulated": 0},
         }
-        if not placed.placement.in_this_process:
-            peak_bytes += sum(placed.client.run(machine.peak_bytes).values())
     rates = [record["teps"] for record in trials.records]
     return {
         "daskbfs": __version__,
@@ -118,10 +141,10 @@ def summarize(
             "n_vertices": graph.n_vertices,
             "n_edges": graph.n_edges,
             "directed": graph.directed,
-            "bytes": graph.nbytes,
+            "bytes": n_bytes,
             "construction_seconds": graph.construction_seconds,
             "generation_seconds": graph.generation_seconds,
-            "peak_bytes": peak_bytes,
+            "peak_bytes": sum(process_peaks(placed)),
         },
         "driver": trials.last.driver,
         "strategy": placed.strategy if isinstance(placed, DistributedGraph) else None,

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from daskbfs.edges import Origin
-from daskbfs.generate import KINDS, RandomEdges, build, check_size, random_origin
+from daskbfs.generate import KINDS, build, random_origin
 from daskbfs.graph import Graph
 from daskbfs.io import open_file
 from daskbfs.progress import Progress, silent
@@ -44,6 +44,4 @@ def open_graph(
 ) -> Graph:
     """The graph that a word stands for."""
     origin = open_origin(spec, directed=directed, format=format, edgefactor=edgefactor, seed=seed)
-    if isinstance(origin.stream, RandomEdges):
-        check_size(origin.stream.scale, edgefactor, seed)
     return build(origin, progress)

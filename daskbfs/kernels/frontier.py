@@ -172,11 +172,16 @@ def count_bits(words):
 
 
 @parallel_kernel
-def cut_rows(rows, indptr, indices, global_id, new_indptr, new_indices):
+def cut_rows(rows, indptr, indices, global_id, new_indptr, new_indices, n_threads):
     """Copy some rows, in order, with neighbours as global ids."""
-    for r in prange(rows.size):
-        k = np.int64(new_indptr[r])
-        row = rows[r]
-        for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
-            new_indices[k] = global_id[indices[e]]
-            k += 1
+    claimed = shared_counter()
+    for _ in prange(n_threads):
+        begin = atomic_add(claimed, 0, _PIECE)
+        while begin < rows.size:
+            for r in range(begin, min(begin + _PIECE, rows.size)):
+                k = np.uint64(new_indptr[r])
+                row = np.int64(rows[r])
+                for e in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+                    new_indices[k] = global_id[indices[e]]
+                    k += ONE
+            begin = atomic_add(claimed, 0, _PIECE)
