@@ -17,6 +17,7 @@ from daskbfs.graph import Graph, Outline, Rows, word_padded
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import cut_rows
+from daskbfs.machine import human_bytes
 from daskbfs.memory import Footprint, footprint
 from daskbfs.pinned import Pinned
 from daskbfs.strategy import Sides, check_share, sides
@@ -158,6 +159,11 @@ def lay_out_to_fit(
     slack = 1.0
     while True:  # partitions of a side are only about equal
         n_cpu_rows = handed_out.fewest_cpu_rows(fits)
+        if n_cpu_rows and not n_cpu:
+            raise MemoryError(
+                f"{n_cpu_rows} of {graph.n_rows} vertices do not fit {n_others} accelerators of "
+                f"{human_bytes(other_bytes)} each, and there is no CPU for the rest: add one"
+            )
         layout = layout_of(handed_out.deal(n_cpu_rows, n_cpu, n_others), n_partitions)
         needs = [partition_footprint(graph, layout, p).total for p in range(n_cpu, n_partitions)]
         if n_cpu_rows == graph.n_rows or max(needs, default=0) <= other_bytes:

@@ -122,16 +122,9 @@ def _laid_out(graph: Graph, wish: Wish, strategy: str) -> Layout:
             graph, len(wish.devices), strategy, wish.seed, n_cpu=wish.n_cpu, cpu_share=share
         )
     assert wish.other_bytes is not None
-    layout = lay_out_to_fit(graph, wish.n_cpu, wish.n_others, wish.other_bytes, strategy, wish.seed)
-    left_over = sum(rows.size for rows in layout.rows[: wish.n_cpu])
-    if left_over and not wish.n_cpu:
-        raise MemoryError(_NO_CPU.format(machine.human_bytes(wish.other_bytes)))
-    return layout
+    return lay_out_to_fit(graph, wish.n_cpu, wish.n_others, wish.other_bytes, strategy, wish.seed)
 
 
-_NO_CPU = (
-    "the graph does not fit accelerators of {} each, and there is no CPU for the rest: add cpu=1"
-)
 _COLUMNS = (
     ("partition", "partition", "{}"),
     ("device", "device", "{}"),
