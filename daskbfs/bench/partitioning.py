@@ -164,7 +164,9 @@ def draw(report: dict[str, Any], file: str) -> None:
             "one worker, all cores",
             (0.02, swept["one_worker_teps"] * 1e-9),
             xycoords=("axes fraction", "data"),
-            va="bottom",
+            xytext=(0, -4),
+            textcoords="offset points",
+            va="top",
             color="grey",
         )
         panel.set_ylim(bottom=0)
