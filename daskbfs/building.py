@@ -7,7 +7,6 @@ rows, and what a lost worker held is made again by another without the help of a
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -15,11 +14,13 @@ from typing import Any
 import numpy as np
 from distributed import Client, Future
 
+from daskbfs import machine
 from daskbfs.arrays import owned
-from daskbfs.cluster import machine_shares, settled
+from daskbfs.cluster import machine_shares, new_run, settled
 from daskbfs.construction import (
     Counts,
     Selection,
+    check_vertices,
     fill_rows,
     found_ids,
     merged,
@@ -35,6 +36,8 @@ from daskbfs.progress import Progress, silent
 from daskbfs.superstep import Share
 from daskbfs.vertices import Ids, collect_ids
 from daskbfs.watch import WorkerState, guarded
+
+_COUNT_BYTES = 12  # of a vertex: its arcs, out and in, and its loops
 
 
 class BuiltRows(Pinned):
@@ -73,7 +76,7 @@ async def _outlined(
     streams = dict(zip(workers, portions(origin.stream, len(workers)), strict=False))
 
     async def on_workers(function: Any, *arguments: Any) -> list[Future]:
-        run = uuid.uuid4().hex
+        run = new_run()
         futures = [
             client.submit(
                 function,
@@ -89,17 +92,15 @@ async def _outlined(
         await settled(futures)
         return futures
 
-    async def on_first(function: Any, *arguments: Any) -> Any:
-        run = uuid.uuid4().hex
-        return await client.submit(
-            function, *arguments, key=(function.__name__, run), workers=[workers[0]], pure=False
-        )
+    def on_first(function: Any, *arguments: Any) -> Future:
+        key = (function.__name__, new_run())
+        return client.submit(function, *arguments, key=key, workers=[workers[0]], pure=False)
 
     progress("counting degrees", 0, 2)
     tallies = await on_workers(count_edges, origin.directed, None)
     outline = await on_first(number_vertices, tallies, origin)
     if outline is None:
-        ids = await on_first(merge_ids, await on_workers(collect_vertices))
+        ids = on_first(merge_ids, await on_workers(collect_vertices))
         tallies = await on_workers(count_edges, origin.directed, ids)
         outline = await on_first(number_vertices, tallies, origin)
     progress("counting degrees", 2, 2)
@@ -109,6 +110,10 @@ async def _outlined(
 
 def count_edges(stream: EdgeStream, share: Share, directed: bool, ids: Ids | None) -> Counts | None:
     """Count a portion of the edges; None where ids must be collected first."""
+    if stream.n_vertices is not None:
+        n = stream.n_vertices
+        check_vertices(n)
+        machine.require_memory(_COUNT_BYTES * n, f"counting {n} vertices", "use larger workers")
     with threads(share.kernel_threads):
         return tally(stream, directed, silent, ids)
 
@@ -133,6 +138,7 @@ def number_vertices(tallies: Sequence[Counts | None], origin: Origin) -> RemoteG
     counts = merged(known)
     if counts.too_sparse:
         return None
+    check_vertices(counts.ids.n_vertices)
     return outline_of(counts, origin.stream, origin.directed, origin.name)
 
 

@@ -25,7 +25,7 @@ _STRATEGIES = ("auto", "high", "low", "random")
 _ALGORITHMS = ("bfs", "pagerank")
 _FORMATS = ("edge-list", "dimacs", "gap", "matrix-market", "metis")
 _WRITTEN_FORMATS = ("edge-list", "gap")
-_SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError)
+_SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError)
 
 
 def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -341,11 +341,14 @@ def partition(
     from daskbfs.bench.cutting import Wish, draw, examine, told
     from daskbfs.io.spec import open_graph
     from daskbfs.io.target import require_target
+    from daskbfs.plots import check_picture
     from daskbfs.progress import bars
 
-    for file in (json_file, plot_file):
-        if file and file != "-":
-            require_target(Path(file))
+    if json_file and json_file != "-":
+        require_target(Path(json_file))
+    if plot_file:
+        require_target(Path(plot_file))
+        check_picture(plot_file)
     wish = Wish.of(strategy, devices, cpu_share, gpu_memory, algorithm, seed)
     with bars(quiet=quiet) as progress:
         opened = open_graph(

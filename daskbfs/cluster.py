@@ -259,6 +259,11 @@ def warm_worker(indptr_dtype: str, n_partitions: int, partitions: Sequence[Parti
         exempt_from_collection()
 
 
+def new_run() -> str:
+    """A name that no other attempt has, so that no two share a key."""
+    return uuid.uuid4().hex[:16]
+
+
 def machine_shares(workers: Sequence[str], n_threads: int | None = None) -> dict[str, Share]:
     """How much of its machine each worker's kernels may take."""
     sizes = workers_per_machine(workers)

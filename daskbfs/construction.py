@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from daskbfs import machine
-from daskbfs.edges import Block, EdgeStream
+from daskbfs.edges import Block, EdgeStream, Origin
 from daskbfs.graph import Graph, Outline, RemoteGraph, Rows, word_padded
 from daskbfs.kernels import build
 from daskbfs.kernels.compiling import n_threads
@@ -64,6 +64,15 @@ def construct(
     common = {f.name: getattr(outline, f.name) for f in fields(Outline)}
     graph = Graph(**common, out=out, into=into)
     graph.construction_seconds = time.perf_counter() - start
+    return graph
+
+
+def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
+    """Build a graph from where it comes; the time to make random edges is none of its own."""
+    stream = origin.stream
+    graph = construct(stream, directed=origin.directed, name=origin.name, progress=progress)
+    graph.generation_seconds = getattr(stream, "seconds", None)
+    graph.construction_seconds -= graph.generation_seconds or 0.0
     return graph
 
 
@@ -138,9 +147,12 @@ def tally(
                     f"vertex {first + top} is out of range: vertices were declared to be "
                     f"{first} to {first + declared - 1}"
                 )
-        elif not counts.known and top >= limit:
+        elif counts.known:
+            if top > counts.ids.top:
+                raise _changed("the stream")
+        elif top >= limit:
             return None
-        elif not counts.known and top >= counts.ids.n_vertices:
+        elif top >= counts.ids.n_vertices:
             counts.grow(top + 1)
         counts.add((heads, tails))
         progress("counting degrees", counts.n_edges, stream.n_edges)
@@ -182,16 +194,21 @@ def _largest(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
 
 def _require_room(n_vertices: int, n_edges: int) -> None:
     """Refuse what can't fit, before anything large is allocated."""
-    if n_vertices > MAX_VERTICES:
-        raise ValueError(
-            f"a graph of {n_vertices} vertices is too large: "
-            f"at most {MAX_VERTICES} (2**32 less a few) vertices can be numbered"
-        )
+    check_vertices(n_vertices)
     machine.require_memory(
         construction_bytes(n_vertices, n_edges),
         f"a graph of {n_vertices} vertices and {n_edges} edges",
         "take a smaller graph, or a machine with more memory",
     )
+
+
+def check_vertices(n_vertices: int) -> None:
+    """Refuse more vertices than can be numbered."""
+    if n_vertices > MAX_VERTICES:
+        raise ValueError(
+            f"a graph of {n_vertices} vertices is too large: "
+            f"at most {MAX_VERTICES} (2**32 less a few) vertices can be numbered"
+        )
 
 
 def construction_bytes(n_vertices: int, n_edges: int) -> int:
@@ -270,7 +287,7 @@ def relabelled_blocks(outline: RemoteGraph, scratch: _Scratch | None = None) -> 
     done = 0
     for heads, tails in outline.stream.blocks():
         done += heads.size
-        if done > n_edges or _largest(heads, tails, done) > ids.largest - ids.first_id:
+        if done > n_edges or _largest(heads, tails, done) > ids.top:
             raise _changed(outline.name)
         yield scratch.relabelled(ids.indices(heads), ids.indices(tails), outline.order)
     if done != n_edges:
@@ -290,7 +307,8 @@ class _Filling:
         self.place: np.ndarray | None = None
         """Of each row of the graph, its place here; NONE elsewhere."""
         if selection.rows is not None:
-            self.place = np.full(outline.n_rows, NONE, np.uint32)
+            # a stream that changed may name vertices that had no row: they have no place
+            self.place = np.full(outline.n_rows + 1, NONE, np.uint32)
             self.place[selection.rows] = np.arange(selection.rows.size, dtype=np.uint32)
 
     def add(self, rows: np.ndarray, neighbours: np.ndarray, scratch: _Scratch) -> None:

@@ -25,10 +25,17 @@ from daskbfs.graph import Outline, RemoteGraph
 from daskbfs.holding import Holding, put
 from daskbfs.io.spec import open_origin
 from daskbfs.machine import human_bytes
-from daskbfs.partition import Layout, arcs_before, check_count, lay_out, partition_footprint
+from daskbfs.partition import (
+    Layout,
+    arcs_before,
+    check_count,
+    check_number,
+    lay_out,
+    partition_footprint,
+)
 from daskbfs.placement import Placement, place, place_again
 from daskbfs.progress import Progress, silent
-from daskbfs.strategy import choose
+from daskbfs.strategy import check_strategy, choose
 from daskbfs.watch import WorkersLost, WorkerState, check_scheduler, workers_now
 
 
@@ -101,7 +108,8 @@ class DistributedGraph:
         if latest is None:
             raise RuntimeError("the graph was released: distribute it again")
         if latest.epoch > self._holding.epoch:  # another client has moved or mended it
-            self._holding = latest.seen_by(self.client)
+            before, self._holding = self._holding, latest.seen_by(self.client)
+            before.give_way(self._holding)
         return self._holding
 
     def seen_by(self, client: Client) -> DistributedGraph:
@@ -171,42 +179,52 @@ class DistributedGraph:
         """Use all workers that there are now, those that joined later too.
 
         Partitions move to them, as few as possible; where there are more workers than partitions,
-        the graph is cut anew, into one for each. Results of earlier searches stay valid.
+        the graph is cut anew, into one for each. Results that were fetched stay valid.
         """
         return self.client.sync(self._rebalance)
 
     async def _rebalance(self) -> DistributedGraph:
-        async with self._lock():
-            before = self.holding
-            now = await some_workers(self.client)
-            layout = before.layout
-            if len(now) > before.n_partitions:
-                layout = self._cutting.lay_out(self.graph, len(now))
-                placement = place(len(now), sorted(now))
-            else:
-                weights = self._weights(layout)
-                placement = place_again(before.placement, sorted(now), weights, level=True)
-            if placement != before.placement or layout is not before.layout:
-                await self._move(before, layout, placement, now)
-        return self
+        silent: set[str] = set()
+        for attempt in range(1, config.get("recovery.attempts") + 1):
+            try:
+                async with self._lock():
+                    await self._rebalance_once(silent)
+                return self
+            except WorkersLost as loss:
+                if attempt == config.get("recovery.attempts"):
+                    raise
+                silent |= loss.silent
+        raise AssertionError("unreachable")
+
+    async def _rebalance_once(self, silent: Collection[str]) -> None:
+        before = self.holding
+        now = await some_workers(self.client, without=silent)
+        layout = before.layout
+        if len(now) > before.n_partitions:
+            layout = self._cutting.lay_out(self.graph, len(now))
+            placement = place(len(now), sorted(now))
+        else:
+            weights = self._weights(layout)
+            placement = place_again(before.placement, sorted(now), weights, level=True)
+        if placement != before.placement or layout is not before.layout:
+            await self._move(before, layout, placement, now)
 
     def release(self) -> Any:
         """Free all memory that the graph has on the cluster; it cannot be searched any more."""
-        for view in self._shared.views.values():
-            for future in view._holding.futures:
-                future.release()
+        for view in list(self._shared.views.values()):
+            view._holding.give_way(None)
         self._shared.latest = None
 
-    async def recover(self, broken: Holding, lost: Collection[str]) -> None:
+    async def recover(self, broken: Holding, silent: Collection[str]) -> None:
         """Make lost partitions again, on workers that are left or have come; once for all clients.
 
-        ``lost`` are workers not to be used, although they may still be there.
+        Silent workers are not to be used, although they may still be there.
         """
         async with self._lock():
             before = self.holding
             if before.epoch > broken.epoch:
                 return
-            now = await some_workers(self.client, without=lost)
+            now = await some_workers(self.client, without=silent)
             placement = place_again(before.placement, sorted(now), self._weights(before.layout))
             await self._move(before, before.layout, placement, now)
 
@@ -216,10 +234,9 @@ class DistributedGraph:
         """Put partitions elsewhere, and forget where they were."""
         holding = await put(self.graph, self.client, layout, placement, now, before)
         self._holding = self._shared.latest = holding
-        stay = {future.key for future in holding.futures}
-        for future in before.futures:
-            if future.key not in stay:
-                future.release()
+        before.give_way(holding)
+        for view in list(self._shared.views.values()):
+            _ = view.holding  # other clients let go of what has moved, too
 
     def _weights(self, layout: Layout) -> list[int]:
         return [partition_footprint(self.graph, layout, p).rows for p in range(layout.n_partitions)]
@@ -307,8 +324,11 @@ async def spread(
     ``n_cpu`` partitions, the first, get ``cpu_share`` of the arcs: the CPU's side.
     """
     start = time.perf_counter()
+    if strategy != "auto":
+        check_strategy(strategy)
     now = await workers_now(client)
     n_partitions = n_partitions if n_partitions is not None else len(now)
+    check_number(n_partitions)
     n_attempts = config.get("recovery.attempts")
     for attempt in range(1, n_attempts + 1):
         try:
@@ -326,7 +346,7 @@ async def spread(
         except WorkersLost as loss:
             if attempt == n_attempts:
                 raise
-            now = await some_workers(client, without=loss.workers)
+            now = await some_workers(client, without=loss.silent)
     raise AssertionError("unreachable")
 
 
@@ -339,9 +359,7 @@ def _cutting(
     cpu_share: float,
 ) -> Cutting:
     check_count(graph, n_partitions)
-    why = "asked for"
-    if strategy == "auto":
-        strategy, why = choose(arcs_before(graph), n_cpu=n_partitions, n_others=0)
+    strategy, why = choose(strategy, arcs_before(graph), n_cpu=n_partitions, n_others=0)
     return Cutting(strategy, why, seed, n_cpu, cpu_share)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from daskbfs.construction import construct
+from daskbfs.construction import build_graph
 from daskbfs.edges import BLOCK_EDGES, Block, Origin
 from daskbfs.graph import Graph
 from daskbfs.kernels.compiling import n_threads
@@ -139,7 +139,7 @@ def uniform(
 
 
 def _generate(kind: str, scale: int, edgefactor: int, seed: int, progress: Progress) -> Graph:
-    return build(random_origin(kind, scale, edgefactor, seed), progress)
+    return build_graph(random_origin(kind, scale, edgefactor, seed), progress)
 
 
 KINDS: dict[str, type[RandomEdges]] = {"kron": KroneckerEdges, "uniform": UniformEdges}
@@ -149,16 +149,6 @@ def random_origin(kind: str, scale: int, edgefactor: int, seed: int) -> Origin:
     """What it takes to build a random graph; no edge is made yet."""
     check_numbers(scale, edgefactor, seed)
     return Origin(KINDS[kind](scale, edgefactor, seed), False, f"{kind}:{scale}")
-
-
-def build(origin: Origin, progress: Progress = silent) -> Graph:
-    """Build a graph here; the time to make random edges is none of its construction."""
-    stream = origin.stream
-    graph = construct(stream, directed=origin.directed, name=origin.name, progress=progress)
-    if isinstance(stream, RandomEdges):
-        graph.generation_seconds = stream.seconds
-        graph.construction_seconds -= stream.seconds
-    return graph
 
 
 def check_numbers(scale: int, edgefactor: int, seed: int) -> None:

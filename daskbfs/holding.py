@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from daskbfs.building import (
     lengths_built,
     take_lengths,
 )
-from daskbfs.cluster import machine_shares, settled
+from daskbfs.cluster import machine_shares, new_run, settled
 from daskbfs.graph import Graph, Outline, RemoteGraph
 from daskbfs.machine import human_bytes
 from daskbfs.partition import (
@@ -85,12 +84,24 @@ class Holding:
     @property
     def futures(self) -> list[Future]:
         """All keys on the cluster that belong to it."""
-        return [*self.partitions, *self.numberings.values(), *self.anchors]
+        return [*self._needed, *self.anchors]
+
+    @property
+    def _needed(self) -> list[Future]:
+        """The keys that searches need."""
+        return [*self.partitions, *self.numberings.values()]
 
     @property
     def intact(self) -> bool:
-        """Whether nobody has lost or cancelled any of its keys."""
-        return all(future.status == "finished" for future in self.futures)
+        """Whether nobody has lost or cancelled what searches need."""
+        return all(future.status == "finished" for future in self._needed)
+
+    def give_way(self, following: Holding | None) -> None:
+        """Free what the holding that follows does not share; all, where none follows."""
+        shared = {future.key for future in following.futures} if following else set()
+        for future in self.futures:
+            if future.key not in shared:
+                future.release()
 
     def seen_by(self, client: Client) -> Holding:
         """The same partitions, as another client of the same cluster sees them."""
@@ -110,7 +121,7 @@ class Holding:
             raise RuntimeError(
                 "partitions have moved or were released since this search: search again"
             )
-        run = uuid.uuid4().hex
+        run = new_run()
         dtype = self.graph.parent_dtype
         columns: tuple[list[Any], list[Any]] = ([], [])
         for w, worker in enumerate(self.placement.workers):
@@ -181,7 +192,7 @@ def _kept(before: Holding, holding: Holding) -> _Kept:
 
 
 async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
-    client, graph, run = holding.client, holding.graph, uuid.uuid4().hex
+    client, graph, run = holding.client, holding.graph, new_run()
     holders = holding.placement.holders
     built = {}
     if isinstance(graph, RemoteGraph):
@@ -221,7 +232,7 @@ async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
 
 async def _built(holding: Holding, kept: _Kept) -> dict[str, Future]:
     """Rows that workers make of the edges, where the graph's are not here."""
-    graph, client, run = holding.graph, holding.client, uuid.uuid4().hex
+    graph, client, run = holding.graph, holding.client, new_run()
     assert isinstance(graph, RemoteGraph)
     shares = machine_shares(holding.placement.workers)
     built = {}
@@ -242,7 +253,13 @@ async def _built(holding: Holding, kept: _Kept) -> dict[str, Future]:
         await settled(list(built.values()))
     if not graph.filled:
         lengths = [
-            client.submit(lengths_built, future, key=("lengths_built", run, worker), pure=False)
+            client.submit(
+                lengths_built,
+                future,
+                key=("lengths_built", run, worker),
+                workers=[worker],
+                pure=False,
+            )
             for worker, future in built.items()
         ]
         take_lengths(graph, holding.layout, await client.gather(lengths, direct=True))

@@ -166,18 +166,28 @@ def lay_out_to_fit(
             )
         layout = layout_of(handed_out.deal(n_cpu_rows, n_cpu, n_others), n_partitions)
         needs = [partition_footprint(graph, layout, p).total for p in range(n_cpu, n_partitions)]
-        if n_cpu_rows == graph.n_rows or max(needs, default=0) <= other_bytes:
+        if max(needs) <= other_bytes:
             return layout
+        if n_cpu_rows == graph.n_rows:
+            raise MemoryError(
+                f"accelerators of {human_bytes(other_bytes)} each are too small for any part of "
+                f"the graph: without a single row, one needs {human_bytes(max(needs))}"
+            )
         slack *= _CLOSER
 
 
 _CLOSER = 0.98
 
 
-def check_count(graph: Outline, n_partitions: int) -> None:
-    """Refuse numbers of partitions that cannot be."""
+def check_number(n_partitions: int) -> None:
+    """Refuse numbers of partitions that no graph can have."""
     if n_partitions < 1:
         raise ValueError(f"n_partitions {n_partitions} is out of range: at least 1")
+
+
+def check_count(graph: Outline, n_partitions: int) -> None:
+    """Refuse numbers of partitions that a graph cannot have."""
+    check_number(n_partitions)
     if graph.n_rows + 2 * WORD_BITS * n_partitions > MAX_VERTICES:
         raise ValueError(f"{n_partitions} partitions are too many for {graph.n_rows} vertices")
 

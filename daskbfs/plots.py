@@ -9,14 +9,23 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 """Okabe and Ito's, which colour-blind people can tell apart."""
 
 
-def canvas(n_panels: int, title: str) -> tuple[Any, list[Any]]:
-    """A figure with panels beside each other."""
+def check_picture(file: str) -> None:
+    """Refuse a picture that cannot be drawn, before any work is done for it."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
     except ImportError:
         raise RuntimeError(
             "pictures need matplotlib: pip install 'daskbfs[plot]', or leave --plot out"
         ) from None
+    suffix = Path(file).suffix.removeprefix(".").lower()
+    if suffix not in FigureCanvasAgg.get_supported_filetypes():
+        raise ValueError(f"{file} has no suffix of a picture: name it .png, .svg or .pdf")
+
+
+def canvas(n_panels: int, title: str) -> tuple[Any, list[Any]]:
+    """A figure with panels beside each other."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(4.6 * n_panels, 4.2), layout="constrained")
     figure.suptitle(title)
     panels = [figure.add_subplot(1, n_panels, i + 1) for i in range(n_panels)]
@@ -29,10 +38,4 @@ def canvas(n_panels: int, title: str) -> tuple[Any, list[Any]]:
 
 def save(figure: Any, file: str) -> None:
     """Write a figure; the suffix tells the format."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    known = FigureCanvasAgg(figure).get_supported_filetypes()
-    suffix = Path(file).suffix.removeprefix(".").lower()
-    if suffix not in known:
-        raise ValueError(f"{file} has no suffix of a picture: name it .png, .svg or .pdf")
     figure.savefig(file, dpi=150)

@@ -56,6 +56,8 @@ class Mailbox:
         self._changed = threading.Condition()
         self._mail: dict[str, dict[str, Any]] = {}
         self._error: BaseException | None = None
+        self.told = False
+        """Whether all workers of the attempt have been told of an error."""
 
     def put(self, topic: str, sender: str, content: Any) -> None:
         """Take mail in."""
@@ -68,11 +70,6 @@ class Mailbox:
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
-
-    @property
-    def failed(self) -> bool:
-        """Whether everybody has been told that no more mail comes."""
-        return self._error is not None
 
     def read(
         self,
@@ -145,6 +142,9 @@ def _let_others_in() -> None:
         secede()
 
 
+_founding = threading.Lock()
+
+
 class Post:
     """The mailboxes of one worker."""
 
@@ -158,8 +158,9 @@ class Post:
     def here(cls) -> Post:
         """The post of the worker that runs the current task."""
         worker: Any = get_worker()
-        if not hasattr(worker, "daskbfs_post"):
-            worker.daskbfs_post = cls(worker)
+        with _founding:
+            if not hasattr(worker, "daskbfs_post"):
+                worker.daskbfs_post = cls(worker)
         post: Post = worker.daskbfs_post
         return post
 
@@ -218,13 +219,16 @@ class Post:
     def _deliver(self, run: str, topic: str, sender: str, content: Any) -> None:
         """What a peer calls."""
         if topic == _ERROR:
+            self.box(run).told = True
             self.box(run).fail(content)
         else:
             self.box(run).put(topic, sender, content)
 
     def tell(self, attempt: Attempt, error: BaseException) -> None:
         """Tell all workers of an attempt that a task of it failed: they wait for its mail."""
-        if not isinstance(error, Abandoned) and not self.box(attempt.run).failed:
+        box = self.box(attempt.run)
+        if not isinstance(error, Abandoned) and not box.told:
+            box.told = True
             for worker in attempt.workers:
                 self.send(attempt.run, worker, _ERROR, _portable(error))
 

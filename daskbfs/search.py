@@ -164,21 +164,26 @@ async def _search_there(
     """Search on a cluster; where workers are lost, mend the graph and search again."""
     placed = graph if isinstance(graph, DistributedGraph) else await _placed(graph, client)
     n_attempts = config.get("recovery.attempts")
+    holding = placed.holding
+    broken = False
+    silent: frozenset[str] = frozenset()
     for attempt in range(1, n_attempts + 1):
-        holding = placed.holding
-        searching = _search_once(holding, source, choose, driver, threads)
         try:
+            if broken:
+                await placed.recover(holding, silent)
+            holding, broken = placed.holding, False
+            searching = _search_once(holding, source, choose, driver, threads)
             return await guarded(client, holding.processes, searching)
         except WorkersLost as loss:
             if attempt == n_attempts:
                 raise RuntimeError(
                     f"the search was given up after {n_attempts} attempts: {loss}"
                 ) from loss
-            await placed.recover(holding, loss.workers)
+            broken, silent = True, silent | loss.silent
         except CancelledError:  # of this search, or of the partitions that it needs?
             if attempt == n_attempts or holding.intact:
                 raise
-            await placed.recover(holding, ())
+            broken = True
         except StaleLease:
             if attempt == n_attempts:
                 raise
@@ -234,13 +239,19 @@ async def _search_once(
 
 async def _placed(graph: Graph, client: Client) -> DistributedGraph:
     """The graph on a client's cluster, distributed with defaults, once."""
-    key = f"distributed-{client.id}"
-    for name, other in list(graph.derived.items()):
-        if isinstance(other, DistributedGraph) and other.client.status != "running":
-            del graph.derived[name]
-    if key not in graph.derived:
-        graph.derived[key] = await spread(graph, client)
-    placed: DistributedGraph = graph.derived[key]
+    for name, (other, _) in list(graph.derived.get("placing", {}).items()):
+        if other.status != "running":
+            del graph.derived["placing"][name]
+    placings = graph.derived.setdefault("placing", {})
+    if client.id not in placings:
+        placings[client.id] = (client, asyncio.ensure_future(spread(graph, client)))
+    _, placing = placings[client.id]
+    try:
+        placed: DistributedGraph = await asyncio.shield(placing)
+    except BaseException:
+        if placing.done() and (placing.cancelled() or placing.exception()):
+            placings.pop(client.id, None)
+        raise
     return placed
 
 

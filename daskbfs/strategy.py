@@ -33,7 +33,7 @@ class Sides:
     arcs: np.ndarray
     """Arcs before each place, and all of them."""
     weights: np.ndarray
-    """What rows are dealt by within a side: known before duplicates are gone."""
+    """What rows are dealt by within a side: input degrees, known before duplicates are gone."""
 
     @property
     def n_rows(self) -> int:
@@ -66,7 +66,8 @@ class Sides:
     def deal(self, n_cpu_rows: int, n_cpu: int, n_others: int) -> np.ndarray:
         """The partition of each row: those of the CPU's first.
 
-        Partitions of a side have as many rows as each other, but for one, and about as many arcs.
+        Partitions of a side have as many rows as each other, but for one, and about as many input
+        edges (of directed graphs: out of their rows).
         """
         owner = np.empty(self.n_rows, np.uint32)
         front = _evenly(self.weights[:n_cpu_rows], n_cpu)
@@ -80,9 +81,7 @@ class Sides:
 
 def sides(arcs: np.ndarray, weights: np.ndarray, strategy: str, seed: int) -> Sides:
     """Rows as a strategy hands them out; ``arcs`` are those before each row, and all of them."""
-    if strategy not in STRATEGIES:
-        known = ", ".join(("auto", *STRATEGIES))
-        raise ValueError(f"strategy {strategy!r} is unknown: choose one of {known}")
+    check_strategy(strategy)
     if strategy == "high":
         return Sides(None, arcs, weights)
     if strategy == "low":
@@ -117,6 +116,13 @@ def _evenly(weights: np.ndarray, n_partitions: int) -> np.ndarray:
 _CAREFUL_ROUNDS = 256
 
 
+def check_strategy(strategy: str) -> None:
+    """Refuse what is no strategy."""
+    if strategy not in STRATEGIES:
+        known = ", ".join(("auto", *STRATEGIES))
+        raise ValueError(f"strategy {strategy!r} is unknown: choose one of {known}")
+
+
 def check_share(cpu_share: float) -> float:
     """A share of the arcs, or a ValueError."""
     if not 0 <= cpu_share <= 1:
@@ -125,6 +131,7 @@ def check_share(cpu_share: float) -> float:
 
 
 def choose(
+    strategy: str,
     arcs: np.ndarray,
     *,
     n_cpu: int,
@@ -133,7 +140,7 @@ def choose(
     other_bytes: int | None = None,
     algorithm: str = "bfs",
 ) -> tuple[str, str]:
-    """A strategy for the devices that are there, and why: the papers' guidelines.
+    """The strategy that was asked for or, for ``"auto"``, one by the papers' guidelines; and why.
 
     ``needed_bytes`` is what the whole graph would take on accelerators that have ``other_bytes``
     together; None, when nobody knows. The share follows from what fits.
@@ -142,6 +149,9 @@ def choose(
         raise ValueError(
             f"algorithm {algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}"
         )
+    if strategy != "auto":
+        check_strategy(strategy)
+        return strategy, "asked for"
     if n_others == 0 or n_cpu == 0:
         kind = "CPU workers" if n_others == 0 else "accelerators"
         return "high", f"all partitions are on {kind}, so hubs are dealt evenly among them"

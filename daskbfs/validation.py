@@ -168,7 +168,9 @@ def _first_offence(
     graph: RemoteGraph, parent_row: np.ndarray, row_level: np.ndarray, last: int
 ) -> int:
     """The first row that breaks a rule, by the edges that the graph was made of."""
-    found = np.zeros(graph.n_rows, np.bool_)
+    # vertices that had no edge when the graph was built have a row behind the last
+    found = np.zeros(graph.n_rows + 1, np.bool_)
+    parent_row, row_level = np.append(parent_row, NONE), np.append(row_level, np.int32(-1))
     both_ways = not graph.directed
     offence = min(
         (

@@ -41,6 +41,10 @@ class Ids(Protocol):
         """The largest id; -1 without vertices."""
 
     @property
+    def top(self) -> int:
+        """The largest vertex that a stream can name; -1 without vertices."""
+
+    @property
     def values(self) -> np.ndarray | None:
         """The ids in order of their indices; None when an id is its own index."""
 
@@ -68,6 +72,10 @@ class DenseIds:
     @property
     def largest(self) -> int:
         return self.first_id + self.n_vertices - 1 if self.n_vertices else -1
+
+    @property
+    def top(self) -> int:
+        return self.n_vertices - 1
 
     @functools.cached_property
     def values(self) -> np.ndarray | None:
@@ -106,6 +114,10 @@ class SparseIds:
     @property
     def largest(self) -> int:
         return int(self.values[-1]) if self.values.size else -1
+
+    @property
+    def top(self) -> int:
+        return self.largest
 
     def indices(self, ends: np.ndarray) -> np.ndarray:
         found = np.empty(ends.size, np.uint32)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -23,13 +23,15 @@ T = TypeVar("T")
 class WorkersLost(RuntimeError):
     """Workers that are needed are gone, or silent for too long."""
 
-    def __init__(self, workers: Mapping[str, str]) -> None:
+    def __init__(self, workers: Mapping[str, str], silent: Collection[str] = ()) -> None:
         self.workers = dict(workers)
         """What happened to each, by address."""
+        self.silent = frozenset(silent)
+        """Those that are still there, but do not answer."""
         super().__init__("; ".join(f"worker {w} {what}" for w, what in self.workers.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return WorkersLost, (self.workers,)
+        return WorkersLost, (self.workers, self.silent)
 
 
 class SchedulerLost(ConnectionError):
@@ -92,29 +94,30 @@ class Watch:
     noticed: dict[str, tuple[object, float]] = field(default_factory=dict)
     """What was noticed of each, and when."""
 
-    async def lost(self) -> dict[str, str]:
-        """What happened to workers that cannot be waited for any more."""
+    async def loss(self) -> WorkersLost | None:
+        """What happened to workers that cannot be waited for any more, if anything did."""
         now = await workers_now(self.client)
-        lost = {}
+        lost, silent = {}, set()
         for address, process in self.processes.items():
             state = now.get(address)
             if state is None:
                 lost[address] = "is gone"
-            elif state.process != process:
+                continue
+            if state.process != process:
                 lost[address] = "was restarted"
-            elif (silent := self._since(address, state.last_seen)) > _silent_limit():
-                lost[address] = f"has not been heard of for {silent:.0f} s"
-            elif state.status == "paused" and self._paused(address, state):
+                continue
+            unheard = self._since(address, state.last_seen)
+            unchanged = self._since(f"{address} status", state.status)
+            if unheard > _silent_limit():
+                lost[address] = f"has not been heard of for {unheard:.0f} s"
+                silent.add(address)
+            elif state.status == "paused" and unchanged > _silent_limit():
                 used, limit = human_bytes(state.memory_used), human_bytes(state.memory_limit or 0)
                 raise MemoryError(
                     f"worker {address} is paused, since it uses {used} of its {limit}: free some, "
                     "or give it more"
                 )
-        return lost
-
-    def _paused(self, address: str, state: WorkerState) -> bool:
-        """Whether a worker has been paused for too long."""
-        return self._since(f"{address} paused", state.process) > _silent_limit()
+        return WorkersLost(lost, silent) if lost else None
 
     def _since(self, what: str, value: object) -> float:
         """Seconds since we first noticed that something has a value."""
@@ -137,28 +140,28 @@ async def guarded(client: Client, processes: Mapping[str, str], waiting: Awaitab
     try:
         while not task.done():
             await asyncio.wait({task}, timeout=config.get("recovery.look-seconds"))
-            if not task.done() and (lost := await watch.lost()):
-                raise WorkersLost(lost)
+            if not task.done() and (loss := await watch.loss()):
+                raise loss
         try:
             return task.result()
         except Exception as error:
-            if lost := await _reason(watch, error):
-                raise WorkersLost(lost) from error
+            if loss := await _reason(watch, error):
+                raise loss from error
             raise
     finally:
         task.cancel()
         await asyncio.wait({task})
 
 
-async def _reason(watch: Watch, error: Exception) -> dict[str, str]:
-    """The workers that were lost, if that is why something failed."""
-    lost = await watch.lost()
+async def _reason(watch: Watch, error: Exception) -> WorkersLost | None:
+    """The loss of workers, if that is why something failed."""
+    loss = await watch.loss()
     if isinstance(error, SYMPTOMS):  # the scheduler may learn of it later than we do
         deadline = time.monotonic() + config.get("recovery.explain-seconds")
-        while not lost and time.monotonic() < deadline:
+        while not loss and time.monotonic() < deadline:
             await asyncio.sleep(config.get("recovery.look-seconds"))
-            lost = await watch.lost()
-    return lost
+            loss = await watch.loss()
+    return loss
 
 
 SYMPTOMS = (OSError, CancelledError, KilledWorker)

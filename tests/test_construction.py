@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
-from daskbfs.construction import construct
+from daskbfs.construction import Selection, construct, fill_rows, outline_of, tally
 from daskbfs.edges import ArrayEdges, BothWays
 from daskbfs.kernels import build
 from daskbfs.kernels.compiling import threads
+from daskbfs.progress import silent
+from daskbfs.vertices import DenseIds
 from tests import naive
 
 
@@ -177,6 +179,20 @@ def test_a_stream_that_changes_between_passes_is_noticed(first, second, directed
     message = "gave other edges when it was read the second time|was not there when ids were"
     with pytest.raises(ValueError, match=message):
         construct(Changing(first, 10**6), directed=directed, name="x")
+
+
+def test_a_stream_that_changes_is_noticed_by_a_worker_that_keeps_some_rows():
+    before = np.array([(0, 1), (1, 2)])
+    stream = Blocks(before, 10**6)
+    stream.n_vertices = 64
+    counts = tally(stream, False, silent)
+    outline = outline_of(counts, stream, False, "x")
+    stream.edges = np.array([(0, 63), (1, 2)])  # 63 had no row
+    some = Selection(np.array([1], np.uint32), np.arange(4, dtype=np.uint32), 3)
+    with pytest.raises(ValueError, match="x gave other edges when it was read the second time"):
+        fill_rows(outline, [some], silent)
+    with pytest.raises(ValueError, match="gave other edges"):
+        tally(Blocks([(0, 99)], 10), False, silent, DenseIds(10))
 
 
 def test_an_estimate_does_not_decide_whether_ids_are_dense():

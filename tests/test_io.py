@@ -419,3 +419,9 @@ def test_graphs_by_a_word(tmp_path):
     assert open_graph(path, format="edge-list").n_edges == 1
     with pytest.raises(ValueError, match="'kron:6' is generated: only files have a format"):
         open_graph("kron:6", format="edge-list")
+
+
+def test_a_matrix_of_no_vertices_may_have_comments(tmp_path):
+    path = tmp_path / "none.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate pattern general\n0 0 0\n% nothing\n")
+    assert daskbfs.read_graph(path).n_vertices == 0

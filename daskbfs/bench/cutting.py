@@ -10,8 +10,10 @@ from typing import Any
 from dask.utils import parse_bytes
 
 from daskbfs import __version__, machine
+from daskbfs.bench.trials import graph_record
 from daskbfs.graph import Graph
 from daskbfs.partition import Layout, arcs_before, lay_out, lay_out_to_fit, partition_footprint
+from daskbfs.plots import COLOURS, canvas, save
 from daskbfs.strategy import check_share, choose
 from daskbfs.survey import survey
 from daskbfs.types import Device, parse_devices
@@ -77,23 +79,14 @@ def _number(text: str | None) -> float:
 def examine(graph: Graph, wish: Wish) -> dict[str, Any]:
     """Cut a graph, on paper, and look at the partitions."""
     start = time.perf_counter()
-    strategy, why = wish.strategy, "asked for"
-    if strategy == "auto":
-        strategy, why = _chosen(graph, wish)
+    strategy, why = _chosen(graph, wish)
     layout = _laid_out(graph, wish, strategy)
     seconds = time.perf_counter() - start
     partitions = [found.to_dict() for found in survey(graph, layout, wish.devices)]
     return {
         "daskbfs": __version__,
         "machine": machine.describe(),
-        "graph": {
-            "name": graph.name,
-            "n_vertices": graph.n_vertices,
-            "n_edges": graph.n_edges,
-            "directed": graph.directed,
-            "bytes": graph.nbytes,
-            "construction_seconds": graph.construction_seconds,
-        },
+        "graph": graph_record(graph, graph.nbytes),
         "strategy": strategy,
         "why": why,
         "cpu_share": sum(p["edge_share"] for p in partitions[: wish.n_cpu]),
@@ -106,6 +99,7 @@ def examine(graph: Graph, wish: Wish) -> dict[str, Any]:
 def _chosen(graph: Graph, wish: Wish) -> tuple[str, str]:
     whole = partition_footprint(graph, lay_out(graph, 1, "high"), 0).total
     return choose(
+        wish.strategy,
         arcs_before(graph),
         n_cpu=wish.n_cpu,
         n_others=wish.n_others,
@@ -181,8 +175,6 @@ def _totals(partitions: Sequence[dict[str, Any]]) -> tuple[int, int]:
 
 def draw(report: dict[str, Any], file: str) -> None:
     """The same as a picture."""
-    from daskbfs.plots import COLOURS, canvas, save
-
     partitions = report["partitions"]
     names = [f"{found['partition']}\n{found['device']}" for found in partitions]
     title = f"{report['graph']['name']}: strategy {report['strategy']}, "

@@ -22,6 +22,7 @@ from daskbfs.cluster import local_cluster
 from daskbfs.distribution import DistributedGraph, distribute, spread
 from daskbfs.generate import kronecker, uniform
 from daskbfs.graph import Graph
+from daskbfs.plots import COLOURS, canvas, check_picture, save
 from daskbfs.search import bfs
 from daskbfs.strategy import STRATEGIES
 
@@ -51,6 +52,8 @@ def main(
     plot_file: str | None,
 ) -> None:
     """Sweep the share of the edges for each strategy, on Kronecker and uniform graphs."""
+    if plot_file:
+        check_picture(plot_file)
     report: dict[str, Any] = {
         "daskbfs": __version__,
         "machine": machine.describe(),
@@ -152,8 +155,6 @@ def verdicts(points: Sequence[dict[str, Any]]) -> list[str]:
 
 def draw(report: dict[str, Any], file: str) -> None:
     """Rates against shares for each graph, and the vertices on the first worker."""
-    from daskbfs.plots import COLOURS, canvas, save
-
     sweeps = report["sweeps"]
     figure, panels = canvas(len(sweeps) + 1, f"Search rates on {report['devices']}")
     for panel, swept in zip(panels, sweeps, strict=False):

@@ -12,10 +12,10 @@ from distributed import Client
 
 from daskbfs import __version__, config, machine
 from daskbfs.cluster import local_cluster, tune
+from daskbfs.construction import build_graph
 from daskbfs.distribution import DistributedGraph, distribute
 from daskbfs.edges import Origin
-from daskbfs.generate import build
-from daskbfs.graph import Graph
+from daskbfs.graph import Graph, Outline
 from daskbfs.progress import Progress, silent
 from daskbfs.result import BFSResult
 from daskbfs.search import bfs
@@ -50,14 +50,14 @@ def placed_graph(
     """
     how = {"strategy": strategy, "seed": seed, "progress": progress}
     if direct:
-        yield build(origin, progress)
+        yield build_graph(origin, progress)
     elif scheduler is not None:
         with Client(scheduler, set_as_default=False) as client, tune(client):
             yield distribute(origin, client, **how)  # type: ignore[arg-type]
     else:
         with local_cluster(n_workers or 1) as cluster, cluster.get_client() as client:
             alone = (n_workers or 1) == 1
-            graph = build(origin, progress) if alone else origin
+            graph = build_graph(origin, progress) if alone else origin
             yield distribute(graph, client, **how)  # type: ignore[arg-type]
 
 
@@ -109,6 +109,19 @@ def _is_right(result: BFSResult, trials: Trials) -> bool:
     return True
 
 
+def graph_record(graph: Outline, n_bytes: int) -> dict[str, Any]:
+    """What the JSON contract says of a graph."""
+    return {
+        "name": graph.name,
+        "n_vertices": graph.n_vertices,
+        "n_edges": graph.n_edges,
+        "directed": graph.directed,
+        "bytes": n_bytes,
+        "construction_seconds": graph.construction_seconds,
+        "generation_seconds": graph.generation_seconds,
+    }
+
+
 def process_peaks(placed: Graph | DistributedGraph) -> list[int]:
     """The most memory that each process of the job ever held, this one first."""
     peaks = [machine.peak_bytes()]
@@ -136,16 +149,7 @@ def summarize(
         "daskbfs": __version__,
         "machine": machine.describe(),
         "cluster": cluster,
-        "graph": {
-            "name": graph.name,
-            "n_vertices": graph.n_vertices,
-            "n_edges": graph.n_edges,
-            "directed": graph.directed,
-            "bytes": n_bytes,
-            "construction_seconds": graph.construction_seconds,
-            "generation_seconds": graph.generation_seconds,
-            "peak_bytes": sum(process_peaks(placed)),
-        },
+        "graph": graph_record(graph, n_bytes) | {"peak_bytes": sum(process_peaks(placed))},
         "driver": trials.last.driver,
         "strategy": placed.strategy if isinstance(placed, DistributedGraph) else None,
         "direction": direction or config.get("direction.default"),

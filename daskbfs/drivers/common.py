@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from distributed import Future
 
 from daskbfs.arrays import owned
-from daskbfs.cluster import settled, warm_worker
+from daskbfs.cluster import new_run, settled, warm_worker
 from daskbfs.holding import Holding
 from daskbfs.superstep import Measured, Outcome, Parts, measured_of
-from daskbfs.watch import WorkersLost, guarded
+from daskbfs.watch import WorkersLost, guarded, workers_now
 
 
 @dataclass(slots=True)
@@ -30,9 +30,12 @@ class Placed:
             outcome = (await self._bring())[0]
             assert isinstance(outcome, Outcome)
             return outcome.measured
-        run = new_run()
         measured: Measured = await self.holding.client.submit(
-            measured_of, self.parts[0], key=("measured_of", run), pure=False
+            measured_of,
+            self.parts[0],
+            key=("measured_of", new_run()),
+            workers=[self.holding.placement.coordinator],  # the parents stay where they are
+            pure=False,
         )
         return measured
 
@@ -50,16 +53,32 @@ class Placed:
     async def _bring(self) -> list[Parts]:
         if self.fetched is not None:
             return self.fetched
+        try:
+            self.fetched = await self._gathered(self.holding.processes)
+        except WorkersLost as loss:
+            saved = await self._saved()
+            if saved is None:
+                raise RuntimeError(
+                    f"the parents are lost, since {loss}: search again, and fetch them before that"
+                ) from loss
+            self.fetched = await self._gathered(saved)
+        return self.fetched
+
+    async def _gathered(self, processes: Mapping[str, str]) -> list[Parts]:
         client = self.holding.client
         bringing: Awaitable[list[Parts]] = client.gather(self.parts, direct=True)
-        try:
-            parts = await guarded(client, self.holding.processes, bringing)
-        except WorkersLost as loss:
-            raise RuntimeError(
-                f"the parents are lost, since {loss}: search again, and fetch them before that"
-            ) from loss
-        self.fetched = parts
-        return parts
+        return await guarded(client, processes, bringing)
+
+    async def _saved(self) -> dict[str, str] | None:
+        """The workers that have the parts now, since others retired; None where any is lost."""
+        client = self.holding.client
+        keys = [part.key for part in self.parts]
+        scheduler: Any = client.scheduler
+        holders = (await scheduler.who_has(keys=keys)).values()
+        if not all(holders):
+            return None
+        now = await workers_now(client)
+        return {w: now[w].process for workers in holders for w in workers if w in now}
 
 
 def _joined(by_worker: list[Parts]) -> np.ndarray:
@@ -69,11 +88,6 @@ def _joined(by_worker: list[Parts]) -> np.ndarray:
         alone: np.ndarray = owned(parts[0].parent)
         return alone
     return np.concatenate([part.parent for part in parts])
-
-
-def new_run() -> str:
-    """A name for one attempt, so that no two share a key."""
-    return uuid.uuid4().hex[:16]
 
 
 async def warm_workers(holding: Holding) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daskbfs.cluster import machine_shares, settled
-from daskbfs.drivers.common import Placed, new_run
+from daskbfs.cluster import machine_shares, new_run, settled
+from daskbfs.drivers.common import Placed
 from daskbfs.holding import Holding
 from daskbfs.programs import Program
 from daskbfs.superstep import run_search

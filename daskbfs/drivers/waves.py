@@ -14,8 +14,8 @@ import dask
 from distributed import Future
 
 from daskbfs import config
-from daskbfs.cluster import machine_shares, settled
-from daskbfs.drivers.common import Placed, new_run
+from daskbfs.cluster import machine_shares, new_run, settled
+from daskbfs.drivers.common import Placed
 from daskbfs.holding import Holding
 from daskbfs.post import Attempt
 from daskbfs.programs import Program

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
-from daskbfs.construction import construct
+from daskbfs.construction import build_graph
 from daskbfs.edges import BothWays, Origin
 from daskbfs.graph import Graph
 from daskbfs.io import dimacs, edge_list, gap, matrix_market, metis
@@ -72,8 +72,7 @@ def read_graph(
     >>> daskbfs.read_graph(path).n_edges
     3
     """
-    origin = open_file(path, directed=directed, format=format)
-    return construct(origin.stream, directed=origin.directed, name=origin.name, progress=progress)
+    return build_graph(open_file(path, directed=directed, format=format), progress)
 
 
 def open_file(
@@ -91,7 +90,7 @@ def open_file(
             f"{path} is not a regular file: a graph is read twice, which a pipe or a device does "
             "not allow; save it to a file first"
         )
-    stream, says_directed = reader(path)
+    stream, says_directed = reader(path.resolve())  # workers may stand in another folder
     if directed is None:
         directed = bool(says_directed)
     if directed and says_directed is False:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from daskbfs.construction import build_graph
 from daskbfs.edges import Origin
-from daskbfs.generate import KINDS, build, random_origin
+from daskbfs.generate import KINDS, random_origin
 from daskbfs.graph import Graph
 from daskbfs.io import open_file
 from daskbfs.progress import Progress, silent
@@ -44,4 +45,4 @@ def open_graph(
 ) -> Graph:
     """The graph that a word stands for."""
     origin = open_origin(spec, directed=directed, format=format, edgefactor=edgefactor, seed=seed)
-    return build(origin, progress)
+    return build_graph(origin, progress)
