@@ -188,7 +188,7 @@ def test_a_stream_that_changes_is_noticed_by_a_worker_that_keeps_some_rows():
     counts = tally(stream, False, silent)
     outline = outline_of(counts, stream, False, "x")
     stream.edges = np.array([(0, 63), (1, 2)])  # 63 had no row
-    some = Selection(np.array([1], np.uint32), np.arange(4, dtype=np.uint32), 3)
+    some = Selection(np.array([0, 2], np.uint32), np.arange(4, dtype=np.uint32), 3)
     with pytest.raises(ValueError, match="x gave other edges when it was read the second time"):
         fill_rows(outline, [some], silent)
     with pytest.raises(ValueError, match="gave other edges"):
