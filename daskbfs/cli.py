@@ -41,6 +41,37 @@ def _plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+_GRAPH_OPTIONS = (
+    click.option(
+        "--seed",
+        type=click.IntRange(0),
+        default=1,
+        show_default=True,
+        help="Of the graph, of random sources, and of random cuts.",
+    ),
+    click.option(
+        "--edgefactor",
+        type=click.IntRange(1),
+        default=16,
+        show_default=True,
+        help="Edges per vertex of generated graphs.",
+    ),
+    click.option("--directed", is_flag=True, help="Keep the directions of a file's edges."),
+    click.option(
+        "--format",
+        type=click.Choice(_FORMATS),
+        help="What the file is.  [default: what its suffix tells]",
+    ),
+)
+
+
+def _graph_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of commands that open a graph."""
+    for option in reversed(_GRAPH_OPTIONS):
+        command = option(command)
+    return command
+
+
 @click.group("bfs", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="daskbfs")
 def main() -> None:
@@ -53,26 +84,7 @@ def main() -> None:
 @click.option(
     "--sources", "n_sources", type=click.IntRange(1), help="Start from so many random vertices."
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="Of the graph and of random sources.",
-)
-@click.option(
-    "--edgefactor",
-    type=click.IntRange(1),
-    default=16,
-    show_default=True,
-    help="Edges per vertex of generated graphs.",
-)
-@click.option("--directed", is_flag=True, help="Keep the directions of a file's edges.")
-@click.option(
-    "--format",
-    type=click.Choice(_FORMATS),
-    help="What the file is.  [default: what its suffix tells]",
-)
+@_graph_options
 @click.option(
     "--driver",
     type=click.Choice(_DRIVERS),
@@ -307,12 +319,7 @@ def convert(
     show_default=True,
     help="What --strategy auto is to serve.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--edgefactor", type=click.IntRange(1), default=16, show_default=True)
-@click.option("--directed", is_flag=True, help="Keep the directions of a file's edges.")
-@click.option(
-    "--format", type=click.Choice(_FORMATS), help="What the file is.  [default: by its suffix]"
-)
+@_graph_options
 @click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
 @click.option("--plot", "plot_file", type=click.Path(), help="Draw them to this .png or .svg.")
 @click.option("--quiet", is_flag=True, help="No progress bars, no table.")

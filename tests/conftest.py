@@ -39,6 +39,13 @@ def kron12() -> daskbfs.Graph:
     return daskbfs.kronecker(12)
 
 
+@pytest.fixture
+def on_the_cluster():
+    """Searches run where their graph is placed, unless a test asks for a driver."""
+    with dask.config.set({"daskbfs.driver": "auto"}):
+        yield
+
+
 def check_against_oracle(graph, edges, source, result) -> None:
     """Levels compare equal; parents are validated, since several can be right."""
     expected = naive.levels(edges, source, graph.directed)

@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 
-import dask
 import numpy as np
 import pytest
 
@@ -17,11 +16,7 @@ from daskbfs.io.spec import open_origin
 from daskbfs.partition import cut, lay_out, number
 from tests.crew import Crew, left_behind
 
-
-@pytest.fixture(autouse=True)
-def on_the_cluster():
-    with dask.config.set({"daskbfs.driver": "auto"}):
-        yield
+pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,7 @@ from distributed import Client
 import daskbfs
 from daskbfs.cluster import TunedCluster, embedded_client
 
-
-@pytest.fixture(autouse=True)
-def on_the_cluster():
-    with dask.config.set({"daskbfs.driver": "auto"}):
-        yield
+pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +72,7 @@ def test_an_undistributed_graph_is_distributed_once(kron12, one_worker):
     graph = daskbfs.from_edges([(0, 1), (1, 2)])
     for _ in range(3):
         check(graph, 0, daskbfs.bfs(graph, 0, one_worker, driver="auto"))
-    assert len([key for key in graph.derived if key.startswith("distributed")]) == 1
+    assert len(graph.derived["placing"]) == 1
 
 
 @pytest.mark.parametrize("driver", ["resident", "waves"])

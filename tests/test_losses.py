@@ -21,13 +21,7 @@ from tests.test_drivers import check
 KILL_SECONDS = 2.0  # after a kill, beside the rebuild
 STOP_SECONDS = 10.0  # after a silent stop
 
-pytestmark = pytest.mark.timeout(180)
-
-
-@pytest.fixture(autouse=True)
-def on_the_cluster():
-    with dask.config.set({"daskbfs.driver": "auto"}):
-        yield
+pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("on_the_cluster")]
 
 
 @pytest.fixture(scope="module")

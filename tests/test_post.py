@@ -18,11 +18,7 @@ from daskbfs.post import Mailbox, Post
 from daskbfs.programs.bfs import BFS
 from tests.test_drivers import check
 
-
-@pytest.fixture(autouse=True)
-def on_the_cluster():
-    with dask.config.set({"daskbfs.driver": "auto"}):
-        yield
+pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
 
 def test_mail_waits_for_its_reader_and_is_gone_when_taken():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 
 import dask
@@ -71,41 +72,38 @@ async def test_mail_that_cannot_be_sent_ends_the_search_for_everybody(c, s, *wor
     await check(placed)
 
 
-@cluster(3)
-async def test_a_second_worker_lost_while_partitions_are_made_again(c, s, *workers):
-    placed = await daskbfs.distribute(GRAPH, c)
-    await check(placed)
+@contextlib.contextmanager
+def lost_when_partitions_move(worker):
+    """Close a worker just before partitions are put anywhere."""
     put = distribution.put
 
     async def losing(*arguments, **more):
         distribution.put = put
-        await workers[1].close()
+        await worker.close()
         return await put(*arguments, **more)
 
     distribution.put = losing
     try:
-        await workers[0].close()
-        await check(placed)
+        yield
     finally:
         distribution.put = put
+
+
+@cluster(3)
+async def test_a_second_worker_lost_while_partitions_are_made_again(c, s, *workers):
+    placed = await daskbfs.distribute(GRAPH, c)
+    await check(placed)
+    await workers[0].close()
+    with lost_when_partitions_move(workers[1]):
+        await check(placed)
     assert list(placed.where()) == [workers[2].address]
 
 
 @cluster(3)
 async def test_a_worker_lost_while_partitions_are_balanced(c, s, *workers):
     placed = await daskbfs.distribute(GRAPH, c, n_partitions=2)
-    put = distribution.put
-
-    async def losing(*arguments, **more):
-        distribution.put = put
-        await workers[2].close()
-        return await put(*arguments, **more)
-
-    distribution.put = losing
-    try:
+    with lost_when_partitions_move(workers[2]):
         await placed.rebalance()
-    finally:
-        distribution.put = put
     assert workers[2].address not in placed.where()
     await check(placed)
 
