@@ -17,7 +17,8 @@ test: lint types
 
 # the Dask that dask-cuda pins: whatever talks to Dask must run there too
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest -m "not slow" tests/test_cluster.py tests/test_drivers.py
+	$(OLDEST)/bin/python -m pytest -m "not slow" tests/test_cluster.py tests/test_drivers.py \
+		tests/test_losses.py tests/test_recovery.py tests/test_building.py
 
 check: lint types
 	$(BIN)/pytest -m "not slow"

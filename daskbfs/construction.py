@@ -313,8 +313,8 @@ class _Filling:
 
     def add(self, rows: np.ndarray, neighbours: np.ndarray, scratch: _Scratch) -> None:
         """Take what a block has for these rows."""
-        self.out.add(scratch.placed(rows, self.place), neighbours, scratch)
-        self.into.add(scratch.placed(neighbours, self.place), rows, scratch)
+        self.out.add(*scratch.selected(rows, neighbours, self.place), scratch)
+        self.into.add(*scratch.selected(neighbours, rows, self.place), scratch)
 
     @property
     def full(self) -> bool:
@@ -343,7 +343,8 @@ class _Scratch:
     def _grow(self, size: int) -> None:
         self.rows = np.empty(size, np.uint32)
         self.neighbours = np.empty(size, np.uint32)
-        self.places = np.empty(size, np.uint32)
+        self.some_places = np.empty(size, np.uint32)
+        self.some_neighbours = np.empty(size, np.uint32)
         self.arcs = np.empty(size, np.uint64)
         self.begin = np.empty((n_threads(), build.N_BUCKETS), np.int64)
 
@@ -355,13 +356,20 @@ class _Scratch:
         build.relabel(heads, tails, order, rows, neighbours, n_threads())
         return rows, neighbours
 
-    def placed(self, rows: np.ndarray, place: np.ndarray | None) -> np.ndarray:
-        """Where rows stand in a selection; valid until the next call."""
+    def selected(self, rows: np.ndarray, neighbours: np.ndarray, place: np.ndarray | None) -> Block:
+        """The arcs of a selection, by the places of their rows; valid until the next call."""
         if place is None:
-            return rows
-        places = self.places[: rows.size]
-        build.look_up(rows, place, places, n_threads())
-        return places
+            return rows, neighbours
+        end = np.empty(n_threads(), np.int64)
+        kept = (self.some_places, self.some_neighbours)
+        build.select(rows, neighbours, place, *kept, end, end.size)
+        n = int(end[0])
+        for t in range(1, end.size):  # close the gaps between threads
+            begin = rows.size * t // end.size
+            for column in kept:
+                column[n : n + int(end[t]) - begin] = column[begin : int(end[t])]
+            n += int(end[t]) - begin
+        return kept[0][:n], kept[1][:n]
 
 
 class _UnsortedRows:

@@ -178,6 +178,19 @@ async def test_what_has_moved_or_is_released_is_gone_for_all_clients(c, s, *work
 
 
 @cluster(2)
+async def test_a_graph_built_on_the_workers_uses_those_that_join(c, s, *workers):
+    placed = await daskbfs.distribute("kron:10", c)
+    await check(placed)
+    third = await Worker(s.address, nthreads=1, memory_limit=0)
+    await placed.rebalance()
+    assert len(placed.where()) == 3
+    await check(placed)
+    await third.close()
+    await check(placed)
+    assert len(placed.where()) == 2
+
+
+@cluster(2)
 async def test_a_worker_that_pauses_does_not_send_rows_elsewhere(c, s, a, b):
     placing = asyncio.ensure_future(daskbfs.distribute("kron:10", c))
     while not any(key[0] == "build_rows" for key in a.data):

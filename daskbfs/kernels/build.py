@@ -102,13 +102,21 @@ def relabel(heads, tails, order, rows, neighbours, n_threads):
 
 
 @parallel_kernel
-def look_up(rows, place, places, n_threads):
-    """The place of each row; NONE stays NONE."""
+def select(rows, neighbours, place, some_places, some_neighbours, end, n_threads):
+    """Keep the arcs of rows that have a place; thread t's stand from its part on up to ``end[t]``.
+
+    ``place`` has one entry more than there are rows, where self-loops (NONE) look.
+    """
     size = rows.size
+    last = np.uint32(place.size - 1)
     for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            row = rows[i]
-            places[i] = NONE if row == NONE else place[row]
+        k = np.uint64(size * t // n_threads)
+        for i in range(np.uint64(k), np.uint64(size * (t + 1) // n_threads)):
+            there = place[min(rows[i], last)]
+            some_places[k] = there
+            some_neighbours[k] = neighbours[i]
+            k += np.uint64(there != NONE)  # without a branch: nobody can foresee it
+        end[t] = k
 
 
 @parallel_kernel
