@@ -20,7 +20,7 @@ from daskbfs.kernels.frontier import cut_rows
 from daskbfs.machine import human_bytes
 from daskbfs.memory import Footprint, footprint
 from daskbfs.pinned import Pinned
-from daskbfs.strategy import Sides, check_share, sides
+from daskbfs.strategy import Sides, check_share, check_strategy, sides
 from daskbfs.types import MAX_VERTICES, NONE
 
 
@@ -134,6 +134,9 @@ def lay_out(
     all of them.
     """
     check_count(graph, n_partitions)
+    check_strategy(strategy)
+    if n_partitions == 1:
+        return layout_of(np.zeros(graph.n_rows, np.uint32), 1)
     if n_cpu is None:
         n_cpu = n_partitions
     handed_out = _sides(graph, strategy, seed)

@@ -124,10 +124,11 @@ def bfs(
 def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | None) -> BFSResult:
     """Search in this process."""
     warm(str(graph.out.indptr.dtype))
+    partition = direct.whole(graph)
     start = time.perf_counter()
     if program is None:
         return _isolated(graph, source)
-    outcome = direct.search(graph, program, Share(threads))
+    outcome = direct.search(partition, program, Share(threads))
     seconds = time.perf_counter() - start
     levels = LevelTable(outcome.measured.records)
     tree = Tree(graph, graph.order, None, lambda: outcome.parts[0].parent)

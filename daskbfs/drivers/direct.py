@@ -8,9 +8,9 @@ from daskbfs.programs import Program
 from daskbfs.superstep import Outcome, Share, run_search
 
 
-def search(graph: Graph, program: Program, share: Share) -> Outcome:
-    """Run a program over a graph as one partition."""
-    return run_search(program, [whole(graph)], share)
+def search(partition: Partition, program: Program, share: Share) -> Outcome:
+    """Run a program over a graph that is one partition."""
+    return run_search(program, [partition], share)
 
 
 def whole(graph: Graph) -> Partition:
