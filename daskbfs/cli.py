@@ -189,7 +189,10 @@ def run(
         say(f"{placed!r}, built in {built_seconds(placed):.2f} s")
         chosen = list(sources) or [int(v) for v in placed.random_sources(n_sources or 1, seed)]
         if not chosen:
-            raise ValueError(f"{graph} has no edges, so no vertex to start from: give --source")
+            raise ValueError(
+                f"{graph} has no edges, so no vertex to start from"
+                + (": give --source" if placed.n_vertices else " and no vertices either")
+            )
         trials = run_trials(
             placed,
             chosen,
@@ -321,7 +324,9 @@ def convert(
 )
 @_graph_options
 @click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
-@click.option("--plot", "plot_file", type=click.Path(), help="Draw them to this .png or .svg.")
+@click.option(
+    "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
+)
 @click.option("--quiet", is_flag=True, help="No progress bars, no table.")
 @_plain_errors
 def partition(
@@ -339,12 +344,12 @@ def partition(
     plot_file: str | None,
     quiet: bool,
 ) -> None:
-    r"""Show how GRAPH would be cut: no worker and no device is needed.
+    """Show how GRAPH would be cut: no worker and no device is needed.
 
     \b
     daskbfs partition kron:20 --devices cpu=1,gpu=2 --strategy high --cpu-share 0.6
     daskbfs partition kron:22 --devices cpu=1,gpu=1 --gpu-memory 256MiB --plot cut.png
-    """
+    """  # noqa: D301
     from daskbfs.bench.cutting import Wish, draw, examine, told
     from daskbfs.io.spec import open_graph
     from daskbfs.io.target import require_target

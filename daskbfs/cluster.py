@@ -85,7 +85,15 @@ class _HurryScheduler(SchedulerPlugin):  # type: ignore[misc]
 
     def remove_client(self, scheduler: Any, client: str) -> None:
         if self.who.startswith(client):  # it went without a word
-            _Streams.of(scheduler).relax(self.who)
+            scheduler.loop.add_callback(self._end, scheduler)
+
+    async def _end(self, scheduler: Any) -> None:
+        """Take back what a client did that is gone."""
+        if self.name in scheduler.plugins:
+            scheduler.remove_plugin(name=self.name)
+        if self.name in scheduler.worker_plugins:
+            await scheduler.unregister_worker_plugin(comm=None, name=self.name)
+        _Streams.of(scheduler).relax(self.who)
 
 
 class _RelaxScheduler(SchedulerPlugin):  # type: ignore[misc]
@@ -139,10 +147,14 @@ class Tuning:
 
     def close(self) -> Any:
         """Restore the cluster's own intervals; to be awaited with an asynchronous client."""
-        if self._open:
+        if self._open and self._client.status == "running":
             self._open = False
             return self._client.sync(self._stop)
+        self._open = False  # the scheduler has noticed that the client is gone
         return None
+
+    def __repr__(self) -> str:
+        return f"<low latency for {self._client.id}, {'on' if self._open else 'off'}>"
 
     def __enter__(self) -> Tuning:
         return self
@@ -199,6 +211,14 @@ class TunedCluster(LocalCluster):  # type: ignore[misc]
         return client
 
 
+_LEAVE_INTERRUPTS = """
+import signal
+
+def dask_setup(worker):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started us
+"""
+
+
 def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
     """A cluster on this machine: one worker in this process, or several processes.
 
@@ -227,6 +247,8 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
         "dashboard_address": ":0",
         "memory_limit": 0,  # partitions are pinned: a worker must not pause or spill
     }
+    if n_workers > 1:
+        defaults["preload"] = [_LEAVE_INTERRUPTS]
     with dask.config.set({"distributed.admin.event-loop": _fastest_event_loop()}):
         cluster = TunedCluster(**defaults | options)
     exempt_from_collection()

@@ -106,6 +106,8 @@ def from_networkx(graph: Any, *, directed: bool | None = None, name: str | None 
     >>> daskbfs.from_networkx(networkx.path_graph(4)).n_edges
     3
     """
+    if not hasattr(graph, "nodes"):
+        raise TypeError(f"a {type(graph).__name__} is no networkx graph")
     for node in graph.nodes:
         if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
             raise TypeError(

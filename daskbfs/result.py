@@ -224,11 +224,13 @@ class BFSResult:
         }
 
     def __repr__(self) -> str:
-        rate = "" if self.teps is None else f", {self.teps / 1e9:.3f} GTEPS"
-        return (
-            f"BFSResult from {self.source}: {self.reached} of {self.graph.n_vertices} vertices in "
-            f"{self.levels.n_levels} levels, {self.seconds * 1e3:.2f} ms{rate}"
-        )
+        told = f"{self.levels.n_levels} levels, {self.seconds * 1e3:.2f} ms"
+        try:
+            rate = "" if self.teps is None else f", {self.teps / 1e9:.3f} GTEPS"
+            reached = f"{self.reached} of {self.graph.n_vertices} vertices in "
+        except RuntimeError:  # on the cluster, to be awaited, or lost with it
+            return f"BFSResult from {self.source}: {told}, not fetched"
+        return f"BFSResult from {self.source}: {reached}{told}{rate}"
 
     def _repr_html_(self) -> str:
         return f"<p>{self!r}</p>{self.levels._repr_html_()}"

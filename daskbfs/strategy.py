@@ -157,8 +157,10 @@ def choose(
         return "high", f"all partitions are on {kind}, so hubs are dealt evenly among them"
     if is_even(arcs):
         return "high", "all degrees are about the same, so a side has nothing to specialise in"
-    room = "an unknown amount of memory" if other_bytes is None else human_bytes(other_bytes)
-    sizes = f"of the graph's {human_bytes(needed_bytes)} the accelerators hold {room}"
+    sizes = "nobody said how much the accelerators hold"
+    if other_bytes is not None:
+        sizes = f"of the graph's {human_bytes(needed_bytes)} with one search, the accelerators "
+        sizes += f"hold {human_bytes(other_bytes)}"
     nearly = config.get("partition.nearly-fits")
     small = other_bytes is not None and needed_bytes * nearly <= other_bytes
     if algorithm == "pagerank":

@@ -266,7 +266,7 @@ def test_partition_shows_a_cut_without_any_worker(tmp_path):
     assert report["cpu_share"] == pytest.approx(0.6, abs=0.02)
     assert (tmp_path / "cut.png").read_bytes()[:4] == b"\x89PNG"
     done = CliRunner().invoke(main, ["partition", "kron:10", "--quiet", "--json", "-"])
-    assert json.loads(done.output)["why"].startswith("all partitions are on CPU workers")
+    assert json.loads(done.stdout)["why"].startswith("all partitions are on CPU workers")
     done = CliRunner().invoke(
         main, ["partition", "kron:10", "--devices", "cpu=1,gpu=1", "--gpu-memory", "64KiB"]
     )

@@ -26,6 +26,7 @@ async def test_asynchronous_clients(c, s, *workers):
     result = await daskbfs.bfs(placed, source, driver="auto")
     with pytest.raises(RuntimeError, match=r"'await result.fetch\(\)' first"):
         _ = result.parent
+    assert repr(result).endswith(" ms, not fetched")
     assert await result.fetch() is result
     check(graph, source, result)
     assert {w.address for w in workers} == set(placed.placement.workers)
@@ -75,3 +76,19 @@ async def test_tuning_is_counted_covers_newcomers_and_is_undone(c, s, a, b, d):
         c.scheduler_comm.interval,
     ]
     assert after == before
+
+
+@cluster_of_three
+async def test_tuning_ends_with_the_client_that_asked_for_it(c, s, a, b, d):
+    before = a.batched_stream.interval
+    async with Client(s.address, asynchronous=True) as other:
+        tuning = await daskbfs.tune(other)
+        assert a.batched_stream.interval == 0
+    for _ in range(100):
+        if a.batched_stream.interval == before:
+            break
+        await asyncio.sleep(0.05)
+    assert a.batched_stream.interval == before
+    assert not any("daskbfs" in name for name in [*s.plugins, *s.worker_plugins])
+    assert tuning.close() is None
+    assert repr(tuning).endswith("off>")

@@ -158,7 +158,7 @@ def test_auto_follows_the_guidelines(kron12, even):
     assert chosen(arcs, **small)[0] == "low"
     assert chosen(arcs, **large, algorithm="pagerank")[0] == "low"
     assert chosen(arcs, **small, algorithm="pagerank")[0] == "high"
-    assert "10.0 GiB the accelerators hold 1.0 GiB" in chosen(arcs, **large)[1]
+    assert "10.0 GiB with one search, the accelerators hold 1.0 GiB" in chosen(arcs, **large)[1]
     assert "nothing to specialise in" in chosen(arcs_before(even), **large)[1]
     assert "all partitions are on CPU workers" in chosen(arcs, n_others=0)[1]
     assert is_even(arcs_before(even)) and not is_even(arcs)

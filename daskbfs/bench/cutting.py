@@ -185,10 +185,10 @@ def draw(report: dict[str, Any], file: str) -> None:
             [("vertices", "vertex_share", 100.0), ("edges", "edge_share", 100.0)],
         ),
         (
-            "messages per full exchange (millions)",
+            "messages per full exchange (thousands)",
             [
-                ("boundary edges", "boundary_edges", 1e-6),
-                ("aggregated", "aggregated_messages", 1e-6),
+                ("boundary edges", "boundary_edges", 1e-3),
+                ("aggregated", "aggregated_messages", 1e-3),
             ],
         ),
         ("memory (MiB)", [("partition and one search", "bytes", 2.0**-20)]),
@@ -203,5 +203,5 @@ def draw(report: dict[str, Any], file: str) -> None:
         panel.set_xlabel("partition and its device")
         panel.set_ylabel(label)
         if len(bars) > 1:
-            panel.legend(frameon=False)
+            panel.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     save(figure, file)

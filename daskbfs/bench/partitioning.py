@@ -179,7 +179,7 @@ def draw(report: dict[str, Any], file: str) -> None:
     panels[-1].set_ylabel("vertices on the first worker (%)")
     for panel in panels:
         panel.set_xlabel("edges on the first worker (%)")
-        panel.legend(frameon=False)
+        panel.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=3)
     save(figure, file)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from distributed import Client
+from distributed.comm.addressing import normalize_address, parse_address, parse_host_port
 
 from daskbfs import __version__, config, machine
 from daskbfs.cluster import local_cluster, tune
@@ -52,6 +53,7 @@ def placed_graph(
     if direct:
         yield build_graph(origin, progress)
     elif scheduler is not None:
+        check_address(scheduler)
         with Client(scheduler, set_as_default=False) as client, tune(client):
             yield distribute(origin, client, **how)  # type: ignore[arg-type]
     else:
@@ -59,6 +61,18 @@ def placed_graph(
             alone = (n_workers or 1) == 1
             graph = build_graph(origin, progress) if alone else origin
             yield distribute(graph, client, **how)  # type: ignore[arg-type]
+
+
+def check_address(scheduler: str) -> None:
+    """Refuse what is no address, before a client waits for it."""
+    try:
+        _, location = parse_address(normalize_address(scheduler))
+        parse_host_port(location)
+    except ValueError as error:
+        raise ValueError(
+            f"scheduler {scheduler!r} is no address ({error}): give, for example, "
+            "tcp://127.0.0.1:8786"
+        ) from None
 
 
 def built_seconds(placed: Graph | DistributedGraph) -> float:

@@ -80,11 +80,11 @@ def open_file(
 ) -> Origin:
     """What it takes to build a graph from a file; nothing is read yet but its head."""
     path = Path(path)
-    reader = READERS[_format(path, format, READERS)]
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give a graph file")
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: give the path of a graph file")
+    reader = READERS[_format(path, format, READERS)]
     if not path.is_file():
         raise ValueError(
             f"{path} is not a regular file: a graph is read twice, which a pipe or a device does "
