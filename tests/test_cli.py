@@ -136,6 +136,7 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         ),
         (["run", "nowhere.txt"], "nowhere.txt does not exist"),
         (["run", "kron:zz"], "after 'kron:' comes a scale"),
+        (["run", "kron:8", "--scheduler", "foo"], "scheduler 'foo' is no address"),
         (["run", "kron:31"], "are free: take a smaller graph"),
         (["run", "kron:99"], "scale 99 is out of range"),
         (["run", "kron:8", "--directed"], "is undirected"),

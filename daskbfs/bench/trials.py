@@ -66,8 +66,9 @@ def placed_graph(
 def check_address(scheduler: str) -> None:
     """Refuse what is no address, before a client waits for it."""
     try:
-        _, location = parse_address(normalize_address(scheduler))
-        parse_host_port(location)
+        scheme, location = parse_address(normalize_address(scheduler))
+        if scheme in ("tcp", "tls"):
+            parse_host_port(location)
     except ValueError as error:
         raise ValueError(
             f"scheduler {scheduler!r} is no address ({error}): give, for example, "

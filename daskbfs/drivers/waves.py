@@ -55,17 +55,8 @@ class _Tasks:
             priority=self._priorities.__getitem__,
             allow_other_workers=False,
         ):
-            futures: list[Future] = self._client.get(_named(self._tasks), keys, sync=False)
+            futures: list[Future] = self._client.get(self._tasks, keys, sync=False)
         return futures
-
-
-def _named(tasks: dict[Key, tuple[Any, ...]]) -> Any:
-    """A graph with a name of its own: to make one of all that it holds would take Dask time."""
-    try:
-        from dask._expr import LLGExpr
-    except ImportError:  # not a public name
-        return tasks
-    return LLGExpr(tasks, _determ_token=new_run())
 
 
 async def search(holding: Holding, program: Program, threads: int | None) -> Placed:
