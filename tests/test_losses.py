@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -11,7 +12,7 @@ from itertools import product
 import dask
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, Status
 from distributed.utils_test import captured_logger, gen_cluster
 
 import daskbfs
@@ -234,7 +235,7 @@ def test_a_client_that_dies_leaves_nothing(crew, placed, graph):
 
     code = f"""
 import os, threading, daskbfs
-from distributed import Client
+from distributed import Client, Status
 client = Client(scheduler_file={str(crew.file)!r})
 placed = daskbfs.distribute(daskbfs.kronecker(14), client)
 daskbfs.bfs(placed, int(placed.random_sources(1)[0]), driver="waves")
@@ -357,6 +358,8 @@ async def test_a_search_on_a_paused_worker_is_an_error_with_numbers(c, s, a, b):
     await daskbfs.bfs(placed, source, driver="auto")
     b.memory_manager.memory_pause_fraction = 1e-9  # it pauses at its next look
     b.memory_manager.memory_limit = 2**40
+    while b.status is not Status.paused:
+        await asyncio.sleep(0.02)
     with (
         dask.config.set({"daskbfs.recovery.silent-seconds": 1}),
         pytest.raises(MemoryError, match=r"is paused, since it uses .* MiB of its"),
