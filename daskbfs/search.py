@@ -240,10 +240,10 @@ async def _search_once(
 
 async def _placed(graph: Graph, client: Client) -> DistributedGraph:
     """The graph on a client's cluster, distributed with defaults, once."""
-    for name, (other, _) in list(graph.derived.get("placing", {}).items()):
-        if other.status != "running":
-            del graph.derived["placing"][name]
     placings = graph.derived.setdefault("placing", {})
+    for name, (other, _) in list(placings.items()):
+        if other.status != "running":
+            del placings[name]
     if client.id not in placings:
         placings[client.id] = (client, asyncio.ensure_future(spread(graph, client)))
     _, placing = placings[client.id]
