@@ -57,13 +57,16 @@ class Frontier:
 
 
 class Lease(Pinned):
-    """What one search writes to on one partition; arrays are over all global ids.
+    """What one search writes to on one partition; arrays are over all global ids but for one.
 
-    ``parent`` holds the parents of own rows, and those found for rows of other partitions, whose
-    ids are kept in ``claims`` until the owners are told.
+    ``parent`` holds the parents of own rows, and becomes the result. Parents found for rows of
+    other partitions are kept ``elsewhere``, their ids in ``claims``, until the owners are told.
     """
 
-    __slots__ = ("bitmaps", "claims", "next_level", "parent", "queues", "visited", "worker")
+    __slots__ = (
+        "bitmaps", "claims", "elsewhere", "missing", "next_level", "parent", "queues", "visited",
+        "worker",
+    )  # fmt: skip
 
     def __init__(self, partition: Partition, worker: str | None) -> None:
         numbering = partition.numbering
@@ -71,7 +74,11 @@ class Lease(Pinned):
         self.visited = arrays.take(numbering.n_words, np.uint64)
         self.bitmaps = [arrays.take(numbering.n_words, np.uint64) for _ in range(2)]
         self.queues = [arrays.take(numbering.n_global, np.uint32) for _ in range(2)]
-        self.parent = arrays.take(numbering.n_global, np.uint32)
+        self.parent = arrays.take(partition.n_padded, np.uint32)
+        alone = numbering.n_partitions == 1
+        self.elsewhere = arrays.take(0 if alone else numbering.n_global, np.uint32)
+        self.missing = 0
+        """Own rows that others found: visited, but without a parent yet."""
         self.claims: list[np.ndarray] = []
         self.next_level = 0
         self.worker = worker
@@ -79,7 +86,7 @@ class Lease(Pinned):
     @property
     def arrays(self) -> list[np.ndarray]:
         """All of its memory."""
-        return [self.visited, self.parent, *self.bitmaps, *self.queues]
+        return [self.visited, self.parent, self.elsewhere, *self.bitmaps, *self.queues]
 
     @property
     def nbytes(self) -> int:

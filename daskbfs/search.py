@@ -57,9 +57,10 @@ def bfs(
         A Dask client, for a graph that is not distributed yet; None starts a cluster with one
         worker inside this process.
     driver
-        What runs the levels: ``"resident"``, one task on the worker that holds everything;
-        ``"waves"``, a task on each worker and a gather for each level; ``"direct"``, a loop in
-        this process, without Dask; ``"auto"``, resident or waves. None takes the configured one
+        What runs the levels: ``"resident"``, one task on each worker for the whole search, which
+        is fastest; ``"waves"``, a task on each worker and a gather for each level, which Dask's
+        dashboard shows; ``"direct"``, a loop in this process, without Dask; ``"auto"``, resident
+        where one worker holds everything, else waves. None takes the configured one
         (``daskbfs.driver``).
     direction
         ``"beamer"``, ``"coordinator"``, ``"top_down"`` or ``"bottom_up"``; None takes the
@@ -205,11 +206,6 @@ async def _search_once(
     n_workers = len(holding.placement.workers)
     if driver == "auto":
         driver = "resident" if n_workers == 1 else "waves"
-    if driver == "resident" and n_workers > 1:
-        raise ValueError(
-            f"driver 'resident' needs all partitions on one worker, but they are on {n_workers}: "
-            "take 'waves' or 'auto'"
-        )
     await warm_workers(holding)
     start = time.perf_counter()
     run = resident.search if driver == "resident" else waves.search

@@ -12,6 +12,7 @@ from typing import Any
 
 from daskbfs import machine
 from daskbfs.kernels.compiling import n_threads, threads
+from daskbfs.lease import StaleLease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.pinned import Pinned
 from daskbfs.programs import Program
@@ -77,10 +78,14 @@ class Leases(Pinned):
         settle = self.program.settle
         debts = [debt for worker in owed for debt in worker]
         with threads(self.share.kernel_threads):
-            return tuple([settle(*held, debts) for held in self._held()])
+            parts = tuple([settle(*held, debts) for held in self._held()])
+        self.leases = []  # from now on, their memory serves the next search
+        return parts
 
     def _held(self) -> Iterable[tuple[Partition, Any]]:
         """Partitions and their leases."""
+        if not self.leases:
+            raise StaleLease("leases that were settled met another task of their attempt")
         return zip(self.partitions, self.leases, strict=True)
 
     def __sizeof__(self) -> int:

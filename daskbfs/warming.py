@@ -35,10 +35,13 @@ def warm(indptr_dtype: str, n_partitions: int = 1) -> None:
 
 
 def touch(partitions: Sequence[Partition]) -> None:
-    """Have the memory of one search in place: the first to write to a page waits for it."""
+    """Have the memory of one search in place: the first to write to a page waits for it.
+
+    The results of two earlier ones may still be held: one by its user, one on its way out.
+    """
     leases = [Lease(partition, None) for partition in partitions]
     arrays = [array for lease in leases for array in lease.arrays]
-    arrays += [p.numbering.arrays.take(p.n_padded, np.uint32) for p in partitions]
+    arrays += [p.numbering.arrays.take(p.n_padded, np.uint32) for p in 2 * list(partitions)]
     for array in arrays:
         array.fill(0)
 

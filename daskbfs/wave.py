@@ -1,7 +1,8 @@
-"""The tasks of a search in waves, by the names that Dask's task stream shows.
+"""The tasks of a search over several workers, by the names that Dask's task stream shows.
 
 All of them are pinned, since leases and partitions do not travel, and none waits for another by way
-of the scheduler: a wave answers the gather, and the gather starts the next wave, by mail.
+of the scheduler: a wave answers the gather, and the gather starts the next wave, by mail. Where no
+task is wanted for each level, one on each worker does what these would do, one after the other.
 """
 
 from __future__ import annotations
@@ -50,6 +51,18 @@ def open_leases(
     return leases
 
 
+def run_levels(
+    program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
+) -> Parts:
+    """Do this worker's part of a whole search in one task; returns the parts that it holds."""
+    leases = open_leases(program, partitions, share, attempt)
+    try:
+        parts: Parts = _with_leases(attempt.run, _run_levels)
+        return parts
+    finally:
+        del leases  # where this failed, somebody may keep the frame for long
+
+
 def expand_level(run: str, level: int) -> None:
     """Run one level on the partitions that this worker holds, and tell the coordinator.
 
@@ -93,12 +106,15 @@ def _alive(reference: weakref.ref[WaveLeases]) -> WaveLeases:
     return leases
 
 
-def _expand(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> None:
+def _expand(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> bool:
+    """Whether there was such a level."""
     mail = box.take(_message(level), unless=_END)
-    if mail is not None:
-        (leases.message,) = mail.values()
-        attempt = leases.attempt
-        post.send(attempt.run, attempt.coordinator, _reply(level), leases.expand(leases.message))
+    if mail is None:
+        return False
+    (leases.message,) = mail.values()
+    attempt = leases.attempt
+    post.send(attempt.run, attempt.coordinator, _reply(level), leases.expand(leases.message))
+    return True
 
 
 def _gather(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> int | None:
@@ -113,6 +129,15 @@ def _gather(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> int | N
     for worker in reversed(workers):  # to others first: the way is longer
         _start_level(post, leases, level + 1, worker)
     return None if leases.program.done(leases.message) else level + 1
+
+
+def _run_levels(post: Post, box: Mailbox, leases: WaveLeases) -> Parts:
+    level = 0
+    while _expand(post, box, leases, level):
+        if post.address == leases.attempt.coordinator:
+            _gather(post, box, leases, level)
+        level += 1
+    return _aggregate(post, box, leases)
 
 
 def _aggregate(post: Post, box: Mailbox, leases: WaveLeases) -> Parts:

@@ -144,7 +144,6 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         (["run", "kron:8", "--source", "1", "--sources", "2"], "exclude each other"),
         (["run", "kron:8", "--workers", "1", "--scheduler", "x"], "exclude each other"),
         (["run", "kron:8", "--workers", "1", "--driver", "direct"], "direct has no workers"),
-        (["run", "kron:8", "--workers", "2", "--driver", "resident"], "partitions on one worker"),
         (["run", "kron:8", "--format", "gap"], "'kron:8' is generated: only files have a format"),
         (["run", "kron:8", "--format", "word"], "is not one of 'edge-list'"),
         (["run", "kron:8", "--json", "/no/such/folder/x.json"], "/no/such/folder does not exist"),

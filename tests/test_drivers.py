@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dask
@@ -42,13 +43,39 @@ def check(graph, source, result):
 
 @pytest.mark.parametrize("n_partitions", [1, 2, 3, 7])
 @pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up", "coordinator"])
-def test_waves_over_processes_agree_with_the_direct_driver(
+def test_searches_over_processes_agree_with_the_direct_driver(
     kron12, two_workers, n_partitions, direction
 ):
     placed = daskbfs.distribute(kron12, two_workers, n_partitions=n_partitions)
     for source in kron12.random_sources(2):
-        result = daskbfs.bfs(placed, int(source), driver="waves", direction=direction)
-        check(kron12, int(source), result)
+        for driver in ("waves", "resident"):
+            result = daskbfs.bfs(placed, int(source), driver=driver, direction=direction)
+            check(kron12, int(source), result)
+            assert result.driver == driver
+
+
+def test_a_resident_search_is_one_task_for_each_worker(kron12, two_workers):
+    placed = daskbfs.distribute(kron12, two_workers, n_partitions=5)
+    source = int(kron12.random_sources(1)[0])
+    daskbfs.bfs(placed, source, driver="resident")  # warm
+    two_workers.get_task_stream()
+    start = time.time()
+    result = daskbfs.bfs(placed, source, driver="resident")
+    time.sleep(0.2)
+    names = [task["key"][0] for task in two_workers.get_task_stream(start=start)]
+    assert sorted(names) == ["measured_of", "run_levels", "run_levels"]
+    assert result.levels.n_levels > 2
+    assert result.phases.push > 0
+
+
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+def test_many_searches_at_once(kron12, two_workers, driver):
+    placed = daskbfs.distribute(kron12, two_workers)
+    sources = [int(v) for v in kron12.random_sources(12)]
+    with ThreadPoolExecutor(4) as pool:
+        searches = pool.map(lambda v: daskbfs.bfs(placed, v, driver=driver, timeout=60), sources)
+        for source, result in zip(sources, searches, strict=True):
+            check(kron12, source, result)
 
 
 @pytest.mark.parametrize("driver", ["resident", "waves", "auto"])
@@ -167,8 +194,8 @@ def test_nothing_is_left_on_the_cluster_when_results_are_dropped(kron12, two_wor
 
 def test_mistakes_are_told(kron12, two_workers):
     placed = daskbfs.distribute(kron12, two_workers)
-    with pytest.raises(ValueError, match="driver 'resident' needs all partitions on one worker"):
-        daskbfs.bfs(placed, 0, driver="resident")
+    with pytest.raises(ValueError, match="driver 'x' is unknown"):
+        daskbfs.bfs(placed, 0, driver="x")
     with pytest.raises(ValueError, match="strategy 'x' is unknown"):
         daskbfs.distribute(kron12, two_workers, strategy="x")
     with pytest.raises(ValueError, match="n_partitions 0 is out of range"):

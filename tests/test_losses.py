@@ -72,9 +72,9 @@ def set_trap(phase, sign):
     setattr(owner, name, trap)
 
 
-def timed_search(placed, source):
+def timed_search(placed, source, driver="waves"):
     start = time.monotonic()
-    result = daskbfs.bfs(placed, source)
+    result = daskbfs.bfs(placed, source, driver=driver)
     return result, time.monotonic() - start
 
 
@@ -86,11 +86,12 @@ def timed_search(placed, source):
         ("gather", True),
     ],
 )
-def test_a_worker_killed_in_a_phase_of_a_search(crew, placed, graph, phase, coordinator):
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+def test_a_worker_killed_in_a_phase_of_a_search(crew, placed, graph, phase, coordinator, driver):
     victim = placed.placement.workers[0 if coordinator else 1]
     crew.client.run(set_trap, phase, signal.SIGKILL, workers=[victim])
     source = int(graph.random_sources(2)[1])
-    result, seconds = timed_search(placed, source)
+    result, seconds = timed_search(placed, source, driver)
     assert victim not in placed.where()
     check(graph, source, result)
     assert seconds < KILL_SECONDS + 1.0, "plus the rebuild"
@@ -264,16 +265,17 @@ def slow_down(seconds):
     superstep.Leases.expand = expand if seconds else original
 
 
-def test_timeouts_and_interrupts_leave_nothing(crew, placed, graph):
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+def test_timeouts_and_interrupts_leave_nothing(crew, placed, graph, driver):
     source = int(graph.random_sources(1)[0])
     crew.client.run(slow_down, 0.5)
     try:
         with pytest.raises(TimeoutError, match=r"the search did not end within 0.7 s"):
-            daskbfs.bfs(placed, source, timeout=0.7)
+            daskbfs.bfs(placed, source, timeout=0.7, driver=driver)
         main = threading.main_thread().ident
         threading.Timer(0.7, signal.pthread_kill, (main, signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
-            daskbfs.bfs(placed, source)
+            daskbfs.bfs(placed, source, driver=driver)
     finally:
         crew.client.run(slow_down, 0)
     assert left_behind(crew.client, placed.holding) == ([], [])

@@ -117,6 +117,7 @@ async def warm_workers(holding: Holding) -> None:
 
 _TASK_NAMES = (
     "run_search",
+    "run_levels",
     "measured_of",
     "open_leases",
     "expand_level",

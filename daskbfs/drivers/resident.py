@@ -1,29 +1,43 @@
-"""The resident driver: all partitions on one worker, so a search is one task."""
+"""The resident driver: a search is one task on each worker, which runs all levels.
+
+Where one worker holds all partitions, nothing leaves it. Several exchange frontiers by mail
+(:mod:`daskbfs.post`), as in waves: Dask has less to do, and less to show.
+"""
 
 from __future__ import annotations
 
 from daskbfs.cluster import machine_shares, new_run, settled
 from daskbfs.drivers.common import Placed
 from daskbfs.holding import Holding
+from daskbfs.post import Attempt
 from daskbfs.programs import Program
 from daskbfs.superstep import run_search
+from daskbfs.wave import run_levels
 
 
 async def search(holding: Holding, program: Program, threads: int | None) -> Placed:
     """Run a program where its partitions are."""
-    (worker,) = holding.placement.workers
-    outcome = holding.client.submit(
-        run_search,
-        program,
-        holding.held_by(worker),
-        machine_shares([worker], threads)[worker],
-        key=("run_search", new_run()),
-        workers=[worker],
-        pure=False,
-    )
+    workers = holding.placement.workers
+    attempt = Attempt(new_run(), workers)
+    shares = machine_shares(workers, threads)
+    alone = len(workers) == 1
+    parts = [
+        holding.client.submit(
+            run_search if alone else run_levels,
+            program,
+            holding.held_by(worker),
+            shares[worker],
+            *([] if alone else [attempt]),
+            key=("run_search" if alone else "run_levels", attempt.run, w),
+            workers=[worker],
+            pure=False,
+        )
+        for w, worker in enumerate(workers)
+    ]
     try:
-        await settled([outcome])
+        await settled(parts)
     except BaseException:
-        outcome.release()  # whoever handles the error may hold this frame for long
+        for part in parts:
+            part.release()  # whoever handles the error may hold this frame for long
         raise
-    return Placed(holding, [outcome])
+    return Placed(holding, parts)

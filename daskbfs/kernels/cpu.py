@@ -208,7 +208,9 @@ def _top_down_rows(
     indices,
     vertex,
     mean_degree,
+    own_first,
     parent,
+    elsewhere,
     visited,
     queue,
     next_queue,
@@ -229,7 +231,11 @@ def _top_down_rows(
             w = u >> np.uint32(6)
             bit = ONE << np.uint64(u & np.uint32(63))
             if visited[w] & bit == EMPTY and atomic_or(visited, w, bit) & bit == EMPTY:
-                parent[u] = parent_vertex
+                own = u - own_first  # wraps around for ids below: far too large
+                if own < parent.size:
+                    parent[own] = parent_vertex
+                else:
+                    elsewhere[u] = parent_vertex
                 scout_count += mean_degree[w]
                 outbox[kept] = u
                 kept += ONE
@@ -241,12 +247,24 @@ def _top_down_rows(
 
 @parallel_kernel
 def top_down(
-    indptr, indices, vertex, mean_degree, parent, visited, queue, size, next_queue, n_threads
+    indptr,
+    indices,
+    vertex,
+    mean_degree,
+    own_first,
+    parent,
+    elsewhere,
+    visited,
+    queue,
+    size,
+    next_queue,
+    n_threads,
 ):
     """Let every row of the queue look for neighbours that nobody has visited.
 
-    Returns the vertices found (awake_count), about how many arcs leave them (scout_count), and
-    the arcs examined.
+    Those from vertex ``own_first`` on, as many as ``parent`` has, are rows of this partition; the
+    parents of others are kept ``elsewhere``, by global id. Returns the vertices found
+    (awake_count), about how many arcs leave them (scout_count), and the arcs examined.
     """
     n_pieces = (size + PIECE_ROWS - 1) // PIECE_ROWS
     claimed = shared_counter()
@@ -267,7 +285,9 @@ def top_down(
                 indices,
                 vertex,
                 mean_degree,
+                np.uint32(own_first),
                 parent,
+                elsewhere,
                 visited,
                 queue,
                 next_queue,

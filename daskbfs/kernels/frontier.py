@@ -73,44 +73,37 @@ def list_bits(words, first, ids):
 
 @kernel
 def enter(words, visited, parent):
-    """Visit the rows of a bitmap; those that nobody here has visited get no parent yet."""
+    """Visit the rows of a bitmap; those that nobody here has visited get no parent yet.
+
+    Returns how many these are.
+    """
+    missing = 0
     for w in range(words.size):
         rest = words[w] & ~visited[w]
         visited[w] |= words[w]
+        missing += popcount(rest)
         while rest != EMPTY:
             parent[np.uint64(w) * _64 + trailing_zeros(rest)] = NONE
             rest &= rest - ONE
+    return missing
 
 
 @kernel
-def enter_ids(ids, first, n_padded, visited, parent):
-    """Visit some vertices; own rows (from ``first`` on) not visited here get no parent yet."""
+def enter_ids(ids, first, visited, parent):
+    """Visit some vertices; own rows (from ``first`` on) not visited here get no parent yet.
+
+    Returns how many these are.
+    """
+    missing = 0
     for i in range(ids.size):
         w = ids[i] >> np.uint32(6)
         bit = ONE << np.uint64(ids[i] & np.uint32(63))
         if visited[w] & bit == EMPTY:
             visited[w] |= bit
-            if first <= ids[i] < first + n_padded:
-                parent[ids[i]] = NONE
-
-
-@parallel_kernel
-def settled_rows(parent, visited, out, n_threads):
-    """Copy the parents of visited rows, NONE for others; returns how many visited have none yet."""
-    n_words = visited.size
-    missing = 0
-    for t in prange(n_threads):
-        mine = 0
-        first, last = n_words * t // n_threads, n_words * (t + 1) // n_threads
-        for w in range(np.uint64(first), np.uint64(last)):
-            bits = visited[w]
-            for b in range(_64):
-                row = w * _64 + b
-                there = (bits >> b) & ONE != EMPTY
-                vertex = parent[row] if there else NONE
-                mine += there and vertex == NONE
-                out[row] = vertex
-        missing += mine
+            row = ids[i] - first  # wraps around for ids below: far too large
+            if row < parent.size:
+                parent[row] = NONE
+                missing += 1
     return missing
 
 

@@ -24,7 +24,6 @@ from daskbfs.kernels.frontier import (
     enter_ids,
     first_orphan,
     mark,
-    settled_rows,
     unite,
     weigh,
 )
@@ -116,8 +115,9 @@ class BFS:
         lease.visited[:] = 0
         lease.visited[partition.words.stop - 1] = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
         mark(lease.visited, np.array([self.source], np.uint32))
-        lease.parent[partition.first + partition.n_rows : partition.rows.stop] = NONE
-        lease.parent[self.source] = numbering.vertex[self.source]
+        lease.parent[partition.n_rows :] = NONE
+        if partition.rows.start <= self.source < partition.rows.stop:
+            lease.parent[self.source - partition.first] = numbering.vertex[self.source]
         return lease
 
     def compute(self, partition: Partition, lease: Lease, message: Message) -> Reply:
@@ -141,7 +141,9 @@ class BFS:
                 partition.out.indices,
                 numbering.vertex[partition.rows],
                 numbering.mean_degree,
+                partition.first,
                 lease.parent,
+                lease.elsewhere,
                 lease.visited,
                 queue,
                 size,
@@ -166,7 +168,7 @@ class BFS:
                 numbering.vertex,
                 numbering.mean_degree[partition.words],
                 partition.into.n_long_rows,
-                lease.parent[partition.rows],
+                lease.parent,
                 lease.visited[partition.words],
                 bitmap,
                 words,
@@ -191,11 +193,11 @@ class BFS:
         """Take a merged frontier in: what others found is visited here too."""
         if frontier.words is None:
             ids = owned(frontier.ids)
-            enter_ids(ids, partition.first, partition.n_padded, lease.visited, lease.parent)
+            lease.missing += enter_ids(ids, np.uint32(partition.first), lease.visited, lease.parent)
             return
         words = owned(frontier.words)
         mine = partition.words
-        enter(words[mine], lease.visited[mine], lease.parent[partition.rows])
+        lease.missing += enter(words[mine], lease.visited[mine], lease.parent)
         np.bitwise_or(lease.visited, words, out=lease.visited)
 
     def _own_rows(
@@ -262,18 +264,17 @@ class BFS:
         return isinstance(message, LastMessage)
 
     def close(self, partition: Partition, lease: Lease, message: Message) -> None:
-        """Visit what others found last; alone, forget what never was a parent."""
+        """Visit what others found last, and forget what never was a parent."""
         if lease.next_level != message.level:
             raise StaleLease(f"a lease for level {lease.next_level} met the end at {message.level}")
         if partition.numbering.n_partitions > 1:
             self._enter(partition, lease, message.frontier)
-        else:
-            forget_unvisited(lease.parent, lease.visited, n_threads())
+        forget_unvisited(lease.parent, lease.visited[partition.words], n_threads())
 
     def owed(self, lease: Lease) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of other partitions, and the parents that were found for them here."""
         ids = np.concatenate([np.empty(0, np.uint32), *lease.claims])
-        return ids, lease.parent[ids]
+        return ids, lease.elsewhere[ids]
 
     def settle(
         self,
@@ -282,18 +283,13 @@ class BFS:
         owed: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> Part:
         """Parents of own rows; where no own step found one, another partition's did."""
-        if partition.numbering.n_partitions == 1:
-            return Part(partition.first, lease.parent)
-        visited = lease.visited[partition.words]
-        parent = partition.numbering.arrays.take(partition.n_padded, np.uint32)
-        missing = settled_rows(lease.parent[partition.rows], visited, parent, n_threads())
-        missing -= partition.n_padded - partition.n_rows  # padding is visited, by nobody
+        missing = lease.missing
         for ids, found in owed:
-            missing -= adopt(owned(ids), owned(found), np.uint32(partition.first), parent)
+            missing -= adopt(owned(ids), owned(found), np.uint32(partition.first), lease.parent)
         if missing:
-            row = first_orphan(visited, parent, partition.n_rows)
+            row = first_orphan(lease.visited[partition.words], lease.parent, partition.n_rows)
             raise RuntimeError(f"row {row} of partition {partition.number} was visited by nobody")
-        return Part(partition.first, parent)
+        return Part(partition.first, lease.parent)
 
 
 def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:
