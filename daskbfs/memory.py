@@ -10,6 +10,10 @@ from daskbfs.kernels.bitmap import WORD_BITS
 _ID = 4  # bytes of a vertex number
 _WORD = 8
 
+RESULTS = 3
+"""Results in memory at once: of the search that runs, of one that its user holds, and of one on its
+way out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
@@ -20,7 +24,7 @@ class Footprint:
     numbering: int
     """What all partitions of a worker share."""
     state: int
-    """Leases and results of one breadth-first search at a time."""
+    """A lease, and results: one breadth-first search at a time."""
 
     @property
     def total(self) -> int:
@@ -36,8 +40,8 @@ def footprint(n_rows: int, out_arcs: int, in_arcs: int | None, n_global: int) ->
         numbering=_ID * n_global + 4 * (n_global // WORD_BITS),  # vertices, mean degrees
         state=3 * bitmap  # visited, and two frontiers
         + 2 * _ID * n_global  # two queues
-        + _ID * n_global  # parents, those found for others included
-        + _ID * word_padded(n_rows),  # the result
+        + _ID * n_global  # parents found for others
+        + RESULTS * _ID * word_padded(n_rows),
     )
 
 

@@ -14,6 +14,7 @@ from daskbfs.edges import ArrayEdges
 from daskbfs.graph import Graph
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.lease import Lease
+from daskbfs.memory import RESULTS
 from daskbfs.partition import Partition, cut, lay_out, number
 from daskbfs.programs.bfs import BFS
 from daskbfs.superstep import Share, run_search
@@ -35,13 +36,11 @@ def warm(indptr_dtype: str, n_partitions: int = 1) -> None:
 
 
 def touch(partitions: Sequence[Partition]) -> None:
-    """Have the memory of one search in place: the first to write to a page waits for it.
-
-    The results of two earlier ones may still be held: one by its user, one on its way out.
-    """
+    """Have the memory of one search in place: the first to write to a page waits for it."""
     leases = [Lease(partition, None) for partition in partitions]
     arrays = [array for lease in leases for array in lease.arrays]
-    arrays += [p.numbering.arrays.take(p.n_padded, np.uint32) for p in 2 * list(partitions)]
+    earlier = (RESULTS - 1) * list(partitions)
+    arrays += [p.numbering.arrays.take(p.n_padded, np.uint32) for p in earlier]
     for array in arrays:
         array.fill(0)
 
