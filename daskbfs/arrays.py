@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,12 @@ class Recycler:
     Fresh memory costs a page fault every few kilobytes, many times what it costs to fill it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Callable[..., Any] = np.empty) -> None:
         self._lock = threading.Lock()
         self._arrays: list[np.ndarray] = []
+        self._empty = empty
 
-    def take(self, size: int, dtype: type[np.generic]) -> np.ndarray:
+    def take(self, size: int, dtype: type[np.generic]) -> Any:
         """An array with arbitrary contents."""
         with self._lock:
             kin = 0
@@ -38,7 +40,7 @@ class Recycler:
                     kin += 1
                     if sys.getrefcount(self._arrays[i]) <= _REFERENCES_OF_AN_IDLE_ARRAY:
                         return self._arrays[i]
-            array = np.empty(size, dtype)
+            array = self._empty(size, dtype)
             if kin < _SPARE_ARRAYS:
                 self._arrays.append(array)
             return array

@@ -30,7 +30,8 @@ class Rows:
     """Adjacency by row: neighbours ascending, so hubs come first."""
 
     indptr: np.ndarray
-    indices: np.ndarray
+    indices: Any
+    """An array or, on a GPU, :class:`daskbfs.kernels.arcs.Arcs`."""
     hub: np.ndarray
     mean_degree: np.ndarray
     n_long_rows: int

@@ -70,13 +70,13 @@ class Lease(Pinned):
 
     def __init__(self, partition: Partition, worker: str | None) -> None:
         numbering = partition.numbering
-        arrays = numbering.arrays
-        self.visited = arrays.take(numbering.n_words, np.uint64)
-        self.bitmaps = [arrays.take(numbering.n_words, np.uint64) for _ in range(2)]
-        self.queues = [arrays.take(numbering.n_global, np.uint32) for _ in range(2)]
-        self.parent = arrays.take(partition.n_padded, np.uint32)
+        take = partition.home.take
+        self.visited = take(numbering.n_words, np.uint64)
+        self.bitmaps = [take(numbering.n_words, np.uint64) for _ in range(2)]
+        self.queues = [take(numbering.n_global, np.uint32) for _ in range(2)]
+        self.parent = take(partition.n_padded, np.uint32)
         alone = numbering.n_partitions == 1
-        self.elsewhere = arrays.take(0 if alone else numbering.n_global, np.uint32)
+        self.elsewhere = take(0 if alone else numbering.n_global, np.uint32)
         self.missing = 0
         """Own rows that others found: visited, but without a parent yet."""
         self.claims: list[np.ndarray] = []

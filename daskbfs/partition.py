@@ -7,13 +7,14 @@ behind the other, and nothing needs decoding when they are put together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Graph, Outline, Rows, word_padded
+from daskbfs.home import DeviceHome, HostHome
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import cut_rows
@@ -21,7 +22,7 @@ from daskbfs.machine import human_bytes
 from daskbfs.memory import Footprint, footprint
 from daskbfs.pinned import Pinned
 from daskbfs.strategy import Sides, check_share, check_strategy, sides
-from daskbfs.types import MAX_VERTICES, NONE
+from daskbfs.types import MAX_VERTICES, NONE, Device
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +37,14 @@ class Numbering(Pinned):
     mean_degree: np.ndarray
     """Of each word of vertices."""
     arrays: Recycler = field(default_factory=Recycler)
-    """For leases; never sent anywhere."""
+    """For gathers and, on a CPU, leases; never sent anywhere."""
+    home: HostHome = None  # type: ignore[assignment]
+    """What the partitions here live in; never sent anywhere."""
+
+    def __post_init__(self) -> None:
+        if self.home is None:
+            home = HostHome(self.vertex, self.mean_degree, self.arrays)
+            object.__setattr__(self, "home", home)
 
     @property
     def n_global(self) -> int:
@@ -47,6 +55,12 @@ class Numbering(Pinned):
     def n_words(self) -> int:
         """Words of a bitmap over all vertices."""
         return self.mean_degree.size
+
+    def on(self, device: Device, limit: int | None = None) -> Numbering:
+        """The same for partitions that live on another device, which has so many bytes."""
+        if device is Device.CPU:
+            return self
+        return replace(self, home=DeviceHome(device, self.vertex, self.mean_degree, limit))
 
     def __sizeof__(self) -> int:
         return self.vertex.nbytes + self.mean_degree.nbytes
@@ -68,6 +82,11 @@ class Partition(Pinned):
     @property
     def n_rows(self) -> int:
         return self.out.n_rows
+
+    @property
+    def home(self) -> HostHome:
+        """The memory it lives in."""
+        return self.numbering.home
 
     @property
     def n_padded(self) -> int:
@@ -247,7 +266,7 @@ def number(graph: Outline, layout: Layout) -> Numbering:
 
 def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition:
     """Partition ``p`` of a graph; of a layout with one partition, without copying anything."""
-    if layout.n_partitions == 1:
+    if layout.n_partitions == 1 and numbering.home.device is Device.CPU:
         return Partition(0, 0, numbering, graph.out, graph.into, graph.hub_vertex)
     return partition_of(p, int(layout.first[p]), numbering, *cut_rows_of(graph, layout, p))
 
@@ -261,8 +280,13 @@ def cut_rows_of(graph: Graph, layout: Layout, p: int) -> tuple[Rows, Rows]:
 
 
 def partition_of(p: int, first: int, numbering: Numbering, out: Rows, into: Rows) -> Partition:
-    """A partition that has these rows."""
-    return Partition(p, first, numbering, out, into, numbering.vertex[into.hub])
+    """A partition that has these rows, in the home of its numbering."""
+    home = numbering.home
+    hub_vertex = home.put(numbering.vertex[into.hub])
+    there = home.rows(out)
+    return Partition(
+        p, first, numbering, there, there if into is out else home.rows(into), hub_vertex
+    )
 
 
 def partition_footprint(graph: Outline, layout: Layout, p: int) -> Footprint:
@@ -286,7 +310,7 @@ def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
 def to_arrays(columns: Rows | Numbering) -> dict[str, Any]:
     """What must travel to make rows or a numbering elsewhere."""
     values = {field.name: getattr(columns, field.name) for field in fields(columns)}
-    return {name: value for name, value in values.items() if not isinstance(value, Recycler)}
+    return {k: value for k, value in values.items() if not isinstance(value, Recycler | HostHome)}
 
 
 def rows_to_arrays(out: Rows, into: Rows) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class Leases(Pinned):
         with threads(self.share.kernel_threads):
             for partition, lease in self._held():
                 program.close(partition, lease, message)
-            return [program.owed(lease) for lease in self.leases]
+            return [program.owed(*held) for held in self._held()]
 
     def settle(self, owed: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
         """The parts of the result, with what the partitions of all workers owe them."""

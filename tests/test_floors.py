@@ -17,7 +17,7 @@ FLOORS = {
     "edges": 2, "vertices": 2, "graph": 2, "construction": 2, "convert": 2, "generate": 2,
     "io": 2, "validation": 2,
     "direction": 3, "memory": 3, "strategy": 3, "partition": 3, "placement": 3, "survey": 3,
-    "lease": 3, "programs": 3,
+    "home": 3, "lease": 3, "programs": 3,
     "pinned": 0,
     "superstep": 4, "post": 4, "wave": 4, "watch": 4, "building": 4, "holding": 4,
     "cluster": 4, "distribution": 4, "warming": 4,

@@ -9,7 +9,8 @@ Method: Beamer, Asanovic, Patterson (SC 2012), with a hub column in front of the
 
 Threads claim pieces of the work from a shared counter until none is left. A bottom-up piece is
 whole words, so nobody else writes there; a top-down step wins each vertex by an atomic
-test-and-set, so every vertex is found, counted and queued once.
+test-and-set, so every vertex is found, counted and queued once. The GPU's kernels have the same
+names and arguments: :mod:`daskbfs.kernels.gpu`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from daskbfs.kernels.bitmap import (
     shared_counter,
     trailing_zeros,
 )
-from daskbfs.kernels.compiling import inlined, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
+from daskbfs.types import NONE
 
 PIECE_WORDS = 128  # of a bottom-up step
 PIECE_ROWS = 64  # of a top-down step's queue
@@ -338,3 +340,64 @@ def bitmap_to_queue(bitmap, queue, n_threads):
                     place += ONE
             piece = atomic_add(claimed, 0, 1)
     return tail[0]
+
+
+@kernel
+def enter(words, visited, parent):
+    """Visit the rows of a bitmap; those that nobody here has visited get no parent yet.
+
+    Returns how many these are.
+    """
+    missing = 0
+    for w in range(words.size):
+        rest = words[w] & ~visited[w]
+        visited[w] |= words[w]
+        missing += popcount(rest)
+        while rest != EMPTY:
+            parent[np.uint64(w) * _64 + trailing_zeros(rest)] = NONE
+            rest &= rest - ONE
+    return missing
+
+
+@kernel
+def enter_ids(ids, first, visited, parent):
+    """Visit some vertices; own rows (from ``first`` on) not visited here get no parent yet.
+
+    Returns how many these are.
+    """
+    missing = 0
+    for i in range(ids.size):
+        w = ids[i] >> np.uint32(6)
+        bit = ONE << np.uint64(ids[i] & np.uint32(63))
+        if visited[w] & bit == EMPTY:
+            visited[w] |= bit
+            row = ids[i] - first  # wraps around for ids below: far too large
+            if row < parent.size:
+                parent[row] = NONE
+                missing += 1
+    return missing
+
+
+@parallel_kernel
+def forget_unvisited(parent, visited, n_threads):
+    """Set the parents of rows that were not visited to NONE."""
+    n_words = visited.size
+    for t in prange(n_threads):
+        first, last = n_words * t // n_threads, n_words * (t + 1) // n_threads
+        for w in range(np.uint64(first), np.uint64(last)):
+            rest = ~visited[w]
+            while rest != EMPTY:
+                parent[w * _64 + trailing_zeros(rest)] = NONE
+                rest &= rest - ONE
+
+
+@kernel
+def adopt(ids, vertices, first, parent):
+    """Take parents that others found, for own rows that have none; returns how many."""
+    n = 0
+    for i in range(ids.size):
+        row = ids[i] - first  # wraps around for ids below: far too large
+        if row < parent.size and parent[row] == NONE:
+            parent[row] = vertices[i]
+            n += 1
+    return n

@@ -17,7 +17,6 @@ from daskbfs.kernels.bitmap import (
 from daskbfs.kernels.compiling import kernel, parallel_kernel
 from daskbfs.types import NONE
 
-_64 = np.uint64(64)
 _PIECE = 1024  # rows that a thread claims at once
 
 
@@ -67,54 +66,6 @@ def list_bits(words, first, ids):
         while rest != EMPTY:
             ids[n] = first + w * 64 + np.int64(trailing_zeros(rest))
             rest &= rest - ONE
-            n += 1
-    return n
-
-
-@kernel
-def enter(words, visited, parent):
-    """Visit the rows of a bitmap; those that nobody here has visited get no parent yet.
-
-    Returns how many these are.
-    """
-    missing = 0
-    for w in range(words.size):
-        rest = words[w] & ~visited[w]
-        visited[w] |= words[w]
-        missing += popcount(rest)
-        while rest != EMPTY:
-            parent[np.uint64(w) * _64 + trailing_zeros(rest)] = NONE
-            rest &= rest - ONE
-    return missing
-
-
-@kernel
-def enter_ids(ids, first, visited, parent):
-    """Visit some vertices; own rows (from ``first`` on) not visited here get no parent yet.
-
-    Returns how many these are.
-    """
-    missing = 0
-    for i in range(ids.size):
-        w = ids[i] >> np.uint32(6)
-        bit = ONE << np.uint64(ids[i] & np.uint32(63))
-        if visited[w] & bit == EMPTY:
-            visited[w] |= bit
-            row = ids[i] - first  # wraps around for ids below: far too large
-            if row < parent.size:
-                parent[row] = NONE
-                missing += 1
-    return missing
-
-
-@kernel
-def adopt(ids, vertices, first, parent):
-    """Take parents that others found, for own rows that have none; returns how many."""
-    n = 0
-    for i in range(ids.size):
-        row = ids[i] - first  # wraps around for ids below: far too large
-        if row < parent.size and parent[row] == NONE:
-            parent[row] = vertices[i]
             n += 1
     return n
 

@@ -1,7 +1,7 @@
 """Between rows and the user's vertices: results on their way out, sparse ids on their way in.
 
-A search leaves the parents of the rows that it visited, as vertices. ``forget_unvisited`` makes the
-others' NONE; ``by_vertex`` deals values by row to the vertices, in one pass of sequential writes.
+A search leaves the parents of rows as vertices; ``by_vertex`` deals values by row to the vertices,
+in one pass of sequential writes.
 """
 
 from __future__ import annotations
@@ -9,24 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from daskbfs.kernels.bitmap import EMPTY, ONE, trailing_zeros
 from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
 from daskbfs.types import NONE
-
-_64 = np.uint64(64)
-
-
-@parallel_kernel
-def forget_unvisited(parent, visited, n_threads):
-    """Set the parents of rows that were not visited to NONE."""
-    n_words = visited.size
-    for t in prange(n_threads):
-        first, last = n_words * t // n_threads, n_words * (t + 1) // n_threads
-        for w in range(np.uint64(first), np.uint64(last)):
-            rest = ~visited[w]
-            while rest != EMPTY:
-                parent[w * _64 + trailing_zeros(rest)] = NONE
-                rest &= rest - ONE
 
 
 @parallel_kernel

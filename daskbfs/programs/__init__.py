@@ -37,7 +37,7 @@ class Program(Protocol):
     def close(self, partition: Partition, lease: Any, message: Any) -> None:
         """Take the last message in, before values are exchanged."""
 
-    def owed(self, lease: Any) -> Any:
+    def owed(self, partition: Partition, lease: Any) -> Any:
         """What this partition found out about rows of others."""
 
     def settle(self, partition: Partition, lease: Any, owed: Sequence[Any]) -> Any:

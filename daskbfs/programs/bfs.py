@@ -16,22 +16,13 @@ import numpy as np
 
 from daskbfs.arrays import owned
 from daskbfs.direction import Policy, Summary
-from daskbfs.kernels import cpu
+from daskbfs.home import HostHome
 from daskbfs.kernels.compiling import n_threads
-from daskbfs.kernels.frontier import (
-    adopt,
-    enter,
-    enter_ids,
-    first_orphan,
-    mark,
-    unite,
-    weigh,
-)
-from daskbfs.kernels.ids import forget_unvisited
+from daskbfs.kernels.frontier import first_orphan, mark, unite, weigh
 from daskbfs.lease import Frontier, Lease, StaleLease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.telemetry import LevelRecord
-from daskbfs.types import NONE, Device, Direction
+from daskbfs.types import NONE, Direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +105,7 @@ class BFS:
         numbering = partition.numbering
         lease.visited[:] = 0
         lease.visited[partition.words.stop - 1] = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
-        mark(lease.visited, np.array([self.source], np.uint32))
+        lease.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
         lease.parent[partition.n_rows :] = NONE
         if partition.rows.start <= self.source < partition.rows.stop:
             lease.parent[self.source - partition.first] = numbering.vertex[self.source]
@@ -126,110 +117,135 @@ class BFS:
         if lease.next_level != message.level:
             raise StaleLease(f"a lease for level {lease.next_level} met level {message.level}")
         lease.next_level = -1  # in the middle of a level: nobody may use it
-        numbering, frontier = partition.numbering, message.frontier
-        alone = numbering.n_partitions == 1
-        threads = n_threads()
-        if not alone:
-            self._enter(partition, lease, frontier)
-        if message.direction is Direction.TOP_DOWN:
-            if message.summary.scout_count < self.serial_arcs:
-                threads = 1
-            queue, size = self._own_rows(partition, lease, frontier, threads)
-            ids = lease.spare_queue(queue)
-            awake_count, scout_count, examined = cpu.top_down(
-                partition.out.indptr,
-                partition.out.indices,
-                numbering.vertex[partition.rows],
-                numbering.mean_degree,
-                partition.first,
-                lease.parent,
-                lease.elsewhere,
-                lease.visited,
-                queue,
-                size,
-                ids,
-                threads,
-            )
-            found = Frontier(awake_count, ids=ids)
-            if not alone:
-                mine = ids[:awake_count]
-                remote = (mine < partition.first) | (mine >= partition.rows.stop)
-                lease.claims.append(mine[remote])
-        else:
-            bitmap = self._bitmap(lease, frontier, alone, threads)
-            words = lease.spare_bitmap(bitmap)
-            if not alone:
-                words = words[: partition.n_padded // 64]
-            awake_count, scout_count, examined = cpu.bottom_up(
-                partition.into.indptr,
-                partition.into.indices,
-                partition.into.hub,
-                partition.hub_vertex,
-                numbering.vertex,
-                numbering.mean_degree[partition.words],
-                partition.into.n_long_rows,
-                lease.parent,
-                lease.visited[partition.words],
-                bitmap,
-                words,
-                threads,
-            )
-            found = Frontier(awake_count, words=words, first_word=partition.words.start)
+        home, frontier = partition.home, message.frontier
+        with home.active():
+            here = self._arrived(partition, frontier)
+            if message.direction is Direction.TOP_DOWN:
+                few = message.summary.scout_count < self.serial_arcs
+                counts = self._top_down(partition, lease, frontier, here, 1 if few else n_threads())
+            else:
+                counts = self._bottom_up(partition, lease, frontier, here, n_threads())
+        found, scout_count, examined = counts
         lease.next_level = message.level + 1
         record = LevelRecord(
             level=message.level,
             direction=message.direction,
-            device=Device.CPU,
+            device=home.device,
             partition=partition.number,
             worker=lease.worker,
             frontier_vertices=frontier.size,
             edges_examined=examined,
             kernel_seconds=time.perf_counter() - start,
-            exchanged_bytes=0 if alone else frontier.nbytes,
+            exchanged_bytes=0 if _alone(partition) else frontier.nbytes,
         )
         return Reply((found,), scout_count, (record,))
 
-    def _enter(self, partition: Partition, lease: Lease, frontier: Frontier) -> None:
-        """Take a merged frontier in: what others found is visited here too."""
+    def _arrived(self, partition: Partition, frontier: Frontier) -> Frontier:
+        """The frontier in the partition's home; alone, it never left."""
+        if _alone(partition):
+            return frontier
+        put = partition.home.put
         if frontier.words is None:
-            ids = owned(frontier.ids)
-            lease.missing += enter_ids(ids, np.uint32(partition.first), lease.visited, lease.parent)
+            return Frontier(frontier.size, ids=put(frontier.ids[: frontier.size]))  # type: ignore[index]
+        return Frontier(frontier.size, words=put(frontier.words))
+
+    def _top_down(
+        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
+    ) -> tuple[Frontier, float, int]:
+        """Let the frontier's own rows look for neighbours."""
+        home, numbering = partition.home, partition.numbering
+        self._enter(partition, lease, here)
+        queue, size = self._own_rows(partition, lease, frontier, here, threads)
+        ids = lease.spare_queue(queue)
+        awake_count, scout_count, examined = home.kernels.top_down(
+            partition.out.indptr,
+            partition.out.indices,
+            home.vertex[partition.rows],
+            home.mean_degree,
+            partition.first,
+            lease.parent,
+            lease.elsewhere,
+            lease.visited,
+            queue,
+            size,
+            ids,
+            threads,
+        )
+        if numbering.n_partitions == 1:
+            return Frontier(awake_count, ids=ids), scout_count, examined
+        found = home.get(ids[:awake_count])
+        lease.claims.append(found[(found < partition.first) | (found >= partition.rows.stop)])
+        return Frontier(awake_count, ids=found), scout_count, examined
+
+    def _bottom_up(
+        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
+    ) -> tuple[Frontier, float, int]:
+        """Let own rows look for a parent in the frontier."""
+        home, alone = partition.home, _alone(partition)
+        self._enter(partition, lease, here)
+        bitmap = self._bitmap(lease, here, home, alone, threads)
+        words = lease.spare_bitmap(bitmap)
+        if not alone:
+            words = words[: partition.n_padded // 64]
+        awake_count, scout_count, examined = home.kernels.bottom_up(
+            partition.into.indptr,
+            partition.into.indices,
+            partition.into.hub,
+            partition.hub_vertex,
+            home.vertex,
+            home.mean_degree[partition.words],
+            partition.into.n_long_rows,
+            lease.parent,
+            lease.visited[partition.words],
+            bitmap,
+            words,
+            threads,
+        )
+        if not alone:
+            words = home.get(words)
+        found = Frontier(awake_count, words=words, first_word=partition.words.start)
+        return found, scout_count, examined
+
+    def _enter(self, partition: Partition, lease: Lease, here: Frontier) -> None:
+        """Take a merged frontier in: what others found is visited here too."""
+        if _alone(partition):
             return
-        words = owned(frontier.words)
+        kernels = partition.home.kernels
+        if here.words is None:
+            first = np.uint32(partition.first)
+            lease.missing += kernels.enter_ids(here.ids, first, lease.visited, lease.parent)
+            return
         mine = partition.words
-        lease.missing += enter(words[mine], lease.visited[mine], lease.parent)
-        np.bitwise_or(lease.visited, words, out=lease.visited)
+        lease.missing += kernels.enter(here.words[mine], lease.visited[mine], lease.parent)
+        lease.visited |= here.words
 
     def _own_rows(
-        self, partition: Partition, lease: Lease, frontier: Frontier, threads: int
+        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
     ) -> tuple[np.ndarray, int]:
         """The frontier's rows in this partition, as a queue."""
-        if partition.numbering.n_partitions == 1:
-            if frontier.ids is None:
-                frontier.ids = lease.queues[0]
-                cpu.bitmap_to_queue(frontier.words, frontier.ids, threads)
-            return frontier.ids, frontier.size
+        home = partition.home
+        if _alone(partition):
+            if here.ids is None:
+                here.ids = lease.queues[0]
+                home.kernels.bitmap_to_queue(here.words, here.ids, threads)
+            return here.ids, here.size
         queue = lease.queues[0]
         if frontier.words is None:
-            ids = owned(frontier.ids)
+            ids = frontier.as_list()
             mine = ids[(ids >= partition.first) & (ids < partition.rows.stop)]
-            queue[: mine.size] = mine - np.uint32(partition.first)
+            mine = np.sort(mine - np.uint32(partition.first))
+            queue[: mine.size] = home.put(mine)
             return queue, mine.size
-        mine = owned(frontier.words)[partition.words]
-        return queue, cpu.bitmap_to_queue(mine, queue, threads)
+        return queue, home.kernels.bitmap_to_queue(here.words[partition.words], queue, threads)  # type: ignore[index]
 
-    def _bitmap(self, lease: Lease, frontier: Frontier, alone: bool, threads: int) -> np.ndarray:
-        """The frontier as a bitmap over all vertices, in an array that kernels know."""
-        if frontier.words is not None:
-            if alone:
-                return frontier.words
-            lease.bitmaps[0][:] = frontier.words
-        else:
-            ids = owned(frontier.ids)
-            cpu.queue_to_bitmap(ids, frontier.size, lease.bitmaps[0], threads)
-            if alone:
-                frontier.words = lease.bitmaps[0]
-        return lease.bitmaps[0]
+    def _bitmap(
+        self, lease: Lease, here: Frontier, home: HostHome, alone: bool, threads: int
+    ) -> np.ndarray:
+        """The frontier as a bitmap over all vertices."""
+        if here.words is None:
+            home.kernels.queue_to_bitmap(here.ids, here.size, lease.bitmaps[0], threads)
+            here.words = lease.bitmaps[0]
+        return here.words
 
     def message(self, numbering: Numbering, replies: Sequence[Reply]) -> Reply:
         """One reply for a worker's partitions; alone, a partition speaks for itself."""
@@ -267,14 +283,17 @@ class BFS:
         """Visit what others found last, and forget what never was a parent."""
         if lease.next_level != message.level:
             raise StaleLease(f"a lease for level {lease.next_level} met the end at {message.level}")
-        if partition.numbering.n_partitions > 1:
-            self._enter(partition, lease, message.frontier)
-        forget_unvisited(lease.parent, lease.visited[partition.words], n_threads())
+        home = partition.home
+        with home.active():
+            self._enter(partition, lease, self._arrived(partition, message.frontier))
+            home.kernels.forget_unvisited(lease.parent, lease.visited[partition.words], n_threads())
 
-    def owed(self, lease: Lease) -> tuple[np.ndarray, np.ndarray]:
+    def owed(self, partition: Partition, lease: Lease) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of other partitions, and the parents that were found for them here."""
         ids = np.concatenate([np.empty(0, np.uint32), *lease.claims])
-        return ids, lease.elsewhere[ids]
+        home = partition.home
+        with home.active():
+            return ids, home.get(lease.elsewhere[home.put(ids)])
 
     def settle(
         self,
@@ -283,13 +302,23 @@ class BFS:
         owed: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> Part:
         """Parents of own rows; where no own step found one, another partition's did."""
-        missing = lease.missing
-        for ids, found in owed:
-            missing -= adopt(owned(ids), owned(found), np.uint32(partition.first), lease.parent)
-        if missing:
-            row = first_orphan(lease.visited[partition.words], lease.parent, partition.n_rows)
-            raise RuntimeError(f"row {row} of partition {partition.number} was visited by nobody")
-        return Part(partition.first, lease.parent)
+        home, missing, first = partition.home, lease.missing, np.uint32(partition.first)
+        with home.active():
+            for ids, found in owed:
+                missing -= home.kernels.adopt(home.put(ids), home.put(found), first, lease.parent)
+            parent = home.get(lease.parent)
+            if missing:
+                visited = home.get(lease.visited[partition.words])
+                row = first_orphan(visited, parent, partition.n_rows)
+                raise RuntimeError(
+                    f"row {row} of partition {partition.number} was visited by nobody"
+                )
+        return Part(partition.first, parent)
+
+
+def _alone(partition: Partition) -> bool:
+    """Whether there is no other partition."""
+    return partition.numbering.n_partitions == 1
 
 
 def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:

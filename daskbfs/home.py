@@ -1,0 +1,165 @@
+"""The memory that partitions live in, and the kernels that work there: the host's, or a device's.
+
+Programs are written once: they put what arrives, run kernels, and get what leaves. In the host's
+memory nothing moves; on a GPU only frontiers cross the bus, once each way for each level.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import types
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from daskbfs import config
+from daskbfs.arrays import Recycler, owned
+from daskbfs.graph import Rows
+from daskbfs.kernels import cpu
+from daskbfs.machine import human_bytes
+from daskbfs.memory import RESULTS, footprint
+from daskbfs.types import Device
+
+_ID = 4  # bytes of a vertex number
+
+
+class HostHome:
+    """The host's memory, and the CPU's kernels."""
+
+    device = Device.CPU
+    kernels: types.ModuleType = cpu
+
+    def __init__(self, vertex: Any, mean_degree: Any, arrays: Recycler) -> None:
+        self.vertex = vertex
+        self.mean_degree = mean_degree
+        self.take = arrays.take
+        """An array with arbitrary contents, which may have served before."""
+
+    def rows(self, rows: Rows) -> Rows:
+        """Rows as kernels want them."""
+        return rows
+
+    def put(self, array: np.ndarray) -> Any:
+        """An array that arrived, where kernels can work with it."""
+        return owned(array)
+
+    def get(self, array: Any) -> np.ndarray:
+        """An array that is to leave."""
+        there: np.ndarray = array
+        return there
+
+    def active(self) -> Any:
+        """Kernels started now run here."""
+        return contextlib.nullcontext()
+
+
+class DeviceHome(HostHome):
+    """A GPU's memory, or what stands for it in emulation: numpy arrays, and a limit on paper."""
+
+    def __init__(
+        self, device: Device, vertex: np.ndarray, mean_degree: np.ndarray, limit: int | None
+    ) -> None:
+        check_device(device)
+        self.device = device
+        self.kernels = importlib.import_module("daskbfs.kernels.gpu")
+        self._xp = np if device is Device.GPU_EMULATED else importlib.import_module("cupy")
+        self._stream = None if self._xp is np else self._xp.cuda.Stream(non_blocking=True)
+        self._on_the_way: list[np.ndarray] = []
+        self._limit = limit if limit is not None else self._device_bytes()
+        with self.active():
+            super().__init__(self.put(vertex), self.put(mean_degree), Recycler(self._xp.empty))
+        self._used = vertex.nbytes + mean_degree.nbytes
+
+    def _device_bytes(self) -> int | None:
+        """Memory of the device; None where an emulated one has as much as it wants."""
+        if self._xp is np:
+            return None
+        free, _ = self._xp.cuda.Device().mem_info
+        return int(config.get("gpu.memory-share") * free)
+
+    def rows(self, rows: Rows) -> Rows:
+        """Rows on the device; where they do not fit, their arcs stay here and are streamed."""
+        from daskbfs.kernels.arcs import Arcs
+
+        columns = rows.nbytes - rows.indices.nbytes + rows.hub.nbytes
+        self._used += columns
+        buffer_arcs = None
+        if self._limit is not None:
+            room = self._limit - self._used - self._state_bytes(rows)
+            if room < rows.indices.nbytes:
+                buffer_arcs = room // (2 * _ID)
+            largest = int(np.diff(rows.indptr).max(initial=0))
+            if buffer_arcs is not None and buffer_arcs < largest:
+                raise MemoryError(
+                    f"a partition of {rows.n_rows} rows does not fit a device of "
+                    f"{human_bytes(self._limit)}: beside its arcs it needs "
+                    f"{human_bytes(self._limit - room)}, and its longest row {largest} arcs at "
+                    "once; give the CPU a larger share, or cut the graph into more partitions"
+                )
+        with self.active():
+            arcs = Arcs(rows.indptr, rows.indices, self.vertex, buffer_arcs)
+            self._used += arcs.device_bytes
+            indptr, hub = self.put(rows.indptr), self.put(rows.hub)
+            return replace(rows, indptr=indptr, indices=arcs, hub=hub)
+
+    def _state_bytes(self, rows: Rows) -> int:
+        """What searches take."""
+        state = footprint(rows.n_rows, 0, None, self.vertex.size).state
+        return state - (RESULTS - 1) * rows.hub.nbytes  # results leave the device at once
+
+    def put(self, array: np.ndarray) -> Any:
+        if self._xp is np:
+            return owned(array)
+        import cupyx
+
+        pinned = cupyx.empty_pinned(array.shape, array.dtype)
+        pinned[...] = array
+        self._on_the_way.append(pinned)
+        there = self._xp.empty(array.shape, array.dtype)
+        there.set(pinned, stream=self._stream)
+        return there
+
+    def get(self, array: Any) -> np.ndarray:
+        if self._xp is np:
+            there: np.ndarray = array
+            return there
+        import cupyx
+
+        pinned: np.ndarray = cupyx.empty_pinned(array.shape, array.dtype)
+        array.get(stream=self._stream, out=pinned)
+        self._stream.synchronize()  # type: ignore[union-attr]
+        self._on_the_way.clear()
+        return pinned
+
+    def active(self) -> Any:
+        return contextlib.nullcontext() if self._stream is None else self._stream
+
+
+def check_device(device: Device) -> None:
+    """Refuse a device that is not here, or cannot be used with what is installed."""
+    if device is Device.CPU:
+        return
+    missing = [name for name in _NEEDED[device] if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RuntimeError(f"device '{device}' needs {', '.join(missing)}: {_INSTALL[device]}")
+    if device is Device.GPU:
+        import cupy
+
+        if not cupy.is_available():
+            raise RuntimeError(
+                "device 'gpu' was asked for, but CuPy sees no GPU here: 'daskbfs doctor' tells "
+                "more; 'gpu-emulated' runs the same kernels on the CPU, slowly"
+            )
+
+
+_INSTALL = {
+    Device.GPU: "pip install 'daskbfs[cuda13]', or 'daskbfs[cuda12]' for drivers before CUDA 13",
+    Device.GPU_EMULATED: "pip install 'daskbfs[gpu-check]'",
+}
+_NEEDED = {
+    Device.GPU: ("numba_cuda", "cupy"),
+    Device.GPU_EMULATED: ("numba_cuda", "greenlet"),
+}

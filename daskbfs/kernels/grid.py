@@ -1,0 +1,63 @@
+"""How GPU kernels are started: on a GPU, by the host emulator, or in numba's CUDA simulator.
+
+The arrays tell which: CuPy's are on a GPU, numpy's are for the emulator, or for the simulator where
+the environment asks for it (NUMBA_ENABLE_CUDASIM=1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import config
+
+THREADS = 128  # of a block
+MOST_BLOCKS = 2048  # threads take several items each where there are more
+_FEW_BLOCKS, _FEW_THREADS = 3, 8  # every simulated thread is one of Python's
+_EMULATED_BLOCKS = 64
+
+
+def array_module(array: Any) -> Any:
+    """numpy, or cupy for arrays on a GPU."""
+    if isinstance(array, np.ndarray):
+        return np
+    import cupy
+
+    return cupy
+
+
+def launch(kernel: Any, n_items: int, *arguments: Any) -> None:
+    """Run a kernel that strides over the grid, with a thread for each item, or for several."""
+    if n_items <= 0:
+        return
+    emulated = isinstance(_first_array(arguments), np.ndarray)
+    threads, most = THREADS, _EMULATED_BLOCKS if emulated else MOST_BLOCKS
+    if config.ENABLE_CUDASIM:
+        threads, most = _FEW_THREADS, _FEW_BLOCKS
+    launch_blocks(kernel, min(most, -(-n_items // threads)), threads, *arguments)
+
+
+def launch_blocks(kernel: Any, n_blocks: int, n_threads: int, *arguments: Any) -> None:
+    """Run a kernel over so many blocks of so many threads."""
+    if config.ENABLE_CUDASIM:
+        kernel[n_blocks, n_threads](*arguments)
+    elif isinstance(_first_array(arguments), np.ndarray):
+        from daskbfs.kernels import emulator
+
+        emulator.launch(kernel, n_blocks, n_threads, *arguments)
+    else:
+        import cupy
+        from numba import cuda
+
+        stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
+        views = [
+            cuda.as_cuda_array(argument, sync=False)  # one stream: it is in order anyway
+            if isinstance(argument, cupy.ndarray)
+            else argument
+            for argument in arguments
+        ]
+        kernel[n_blocks, n_threads, stream](*views)
+
+
+def _first_array(arguments: tuple[Any, ...]) -> Any:
+    return next(argument for argument in arguments if hasattr(argument, "dtype") and argument.ndim)

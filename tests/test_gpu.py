@@ -1,0 +1,195 @@
+"""The GPU's kernels, emulated: their own device code, run on the host, against the oracle."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import daskbfs
+from daskbfs.home import check_device
+from daskbfs.kernels import cpu, emulator, gpu
+from daskbfs.kernels.arcs import Arcs
+from daskbfs.partition import cut, lay_out, number
+from daskbfs.search import _program
+from daskbfs.superstep import Share, run_search
+from daskbfs.types import NONE, Device
+from tests import naive
+from tests.conftest import check_against_oracle
+
+CPU, EMULATED = Device.CPU, Device.GPU_EMULATED
+SHARED = (
+    "top_down", "bottom_up", "queue_to_bitmap", "bitmap_to_queue", "enter", "enter_ids", "adopt",
+    "forget_unvisited",
+)  # fmt: skip
+
+
+def search(graph, source, devices, *, strategy="high", limit=None, **options):
+    """A search in this process over partitions on some devices: parents by vertex, and records."""
+    n_cpu = devices.count(CPU)
+    share = 0.5 if n_cpu else 0.0
+    layout = lay_out(graph, len(devices), strategy, n_cpu=n_cpu, cpu_share=share)
+    host = number(graph, layout)
+    homes = {device: host.on(device, limit) for device in set(devices)}
+    partitions = [cut(graph, layout, p, homes[device]) for p, device in enumerate(devices)]
+    place = layout.global_id[graph.order]
+    program = _program(graph, source, place, **options)
+    outcome = run_search(program, partitions, Share(2))
+    found = np.concatenate([part.parent for part in outcome.parts])[place]
+    parent = found.astype(np.int64)
+    parent[found == NONE] = -1
+    if graph.ids.values is not None:
+        parent[found != NONE] = graph.ids.values[found[found != NONE]]
+    parent[graph.ids.index(source)] = source
+    return parent, outcome.measured.records, partitions
+
+
+def check(graph, source, parent):
+    """A valid tree that reaches what the CPU reaches, at the same levels."""
+    expected = daskbfs.bfs(graph, source, driver="direct")
+    daskbfs.validate(graph, source, parent, expected.level)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_kernels_have_the_same_arguments_on_both_devices(name):
+    assert [*inspect.signature(getattr(cpu, name)).parameters] == [
+        *inspect.signature(getattr(gpu, name)).parameters
+    ]
+
+
+@pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up", "coordinator"])
+@pytest.mark.parametrize(
+    ("devices", "strategy"),
+    [
+        ([EMULATED], "random"),
+        ([CPU, EMULATED], "high"),
+        ([CPU, EMULATED], "low"),
+        ([CPU, EMULATED, EMULATED], "random"),
+        ([EMULATED, EMULATED], "high"),
+    ],
+)
+def test_emulated_devices_find_the_trees_of_the_cpu(kron12, devices, strategy, direction):
+    for source in kron12.random_sources(2):
+        parent, records, _ = search(
+            kron12, int(source), devices, strategy=strategy, direction=direction
+        )
+        check(kron12, int(source), parent)
+        assert [r.device for r in records[: len(devices)]] == devices
+
+
+@pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up"])
+def test_scale_16_on_an_emulated_device(direction):
+    graph = daskbfs.kronecker(16)
+    source = int(graph.random_sources(1)[0])
+    parent, records, _ = search(graph, source, [EMULATED], direction=direction)
+    check(graph, source, parent)
+    assert sum(record.edges_examined for record in records) > 1000
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_random_graphs_against_the_oracle(directed):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        edges = rng.integers(0, 400, size=(700, 2)) * 10**11
+        graph = daskbfs.from_edges(edges, directed=directed)
+        source = int(graph.random_sources(1, seed)[0])
+        devices = [[EMULATED], [CPU, EMULATED], [EMULATED] * 3][seed % 3]
+        direction = ["beamer", "top_down", "bottom_up"][seed % 3]
+        parent, _, _ = search(graph, source, devices, direction=direction)
+        result = daskbfs.bfs(graph, source, driver="direct")
+        check_against_oracle(graph, edges, source, result)
+        check(graph, source, parent)
+        expected = naive.levels(edges, source, directed)
+        assert {int(v) for v in graph.vertices[parent >= 0]} == set(expected)
+
+
+@pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up"])
+@pytest.mark.parametrize("devices", [[EMULATED], [CPU, EMULATED]])
+def test_partitions_larger_than_their_device_are_streamed(kron12, devices, direction):
+    source = int(kron12.random_sources(1)[0])
+    whole = number(kron12, lay_out(kron12, 1)).__sizeof__() + kron12.out.nbytes
+    parent, _, partitions = search(
+        kron12, source, devices, limit=int(0.75 * whole), direction=direction
+    )
+    check(kron12, source, parent)
+    arcs = partitions[-1].out.indices
+    if devices == [EMULATED]:
+        assert arcs.streamed
+        assert len(arcs.blocks) > 2
+        assert arcs.device_bytes < arcs.nbytes
+
+
+def test_only_blocks_with_work_are_streamed(kron12):
+    rows = kron12.out
+    arcs = Arcs(rows.indptr, rows.indices, np.empty(0), buffer_arcs=rows.n_arcs // 8)
+    queue = np.array([rows.n_rows - 2, rows.n_rows - 1], np.uint32)
+    (only,) = arcs.with_rows_of(queue)
+    assert only[0].spans == ((0, 2, 1),)
+    assert np.array_equal(only[1][-3:], rows.indices[-3:])
+    visited = np.full(rows.hub.size // 64, ~np.uint64(0))
+    assert list(arcs.with_work(visited, np.zeros_like(visited))) == []
+    visited[-1] ^= np.uint64(1)
+    assert len(list(arcs.with_work(visited, np.zeros_like(visited)))) == 1
+
+
+def test_what_does_not_fit_at_all_is_refused_with_numbers(kron12):
+    with pytest.raises(MemoryError, match=r"rows does not fit a device of 97.7 KiB.*larger share"):
+        search(kron12, int(kron12.random_sources(1)[0]), [EMULATED], limit=100_000)
+
+
+def test_long_rows_have_many_lanes_and_short_rows_one():
+    indptr = np.array([0, 1000, 1300, 1400, 1500, 1510, 1511], np.int64)
+    arcs = Arcs(indptr, np.zeros(1511, np.uint32), np.empty(0))
+    assert arcs.blocks[0].spans == ((0, 2, 32), (2, 4, 8), (4, 6, 1))
+
+
+@pytest.mark.parametrize("n_words", [1, 7, 256, 257, 1000])
+def test_bitmaps_become_queues_and_bitmaps_again(n_words):
+    words = np.random.default_rng(n_words).integers(0, 2**63, n_words, dtype=np.uint64)
+    queue, again = np.empty(64 * n_words, np.uint32), np.empty_like(words)
+    size = gpu.bitmap_to_queue(words, queue, 1)
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    assert np.array_equal(queue[:size], np.flatnonzero(bits))
+    gpu.queue_to_bitmap(queue, size, again, 1)
+    assert np.array_equal(words, again)
+
+
+def test_the_plain_wavefront_finds_the_levels(kron12):
+    row = 5
+    level = np.empty(kron12.n_rows, np.int32)
+    n_levels = gpu.wavefront(kron12.out.indptr, kron12.out.indices, row, level)
+    source = int(kron12.original_index[row])
+    expected = daskbfs.bfs(kron12, source, driver="direct")
+    assert np.array_equal(level, expected.level[kron12.original_index[: kron12.n_rows]])
+    assert n_levels == expected.level.max() + 1
+
+
+def test_blocks_shared_by_two_threads_find_the_same_levels(kron12):
+    emulator.set_host_threads(2)
+    try:
+        for source in kron12.random_sources(3):
+            parent, _, _ = search(kron12, int(source), [EMULATED])
+            check(kron12, int(source), parent)
+    finally:
+        emulator.set_host_threads(1)
+
+
+def test_a_gpu_that_is_not_there_is_told():
+    with pytest.raises(RuntimeError, match=r"device 'gpu' (needs cupy: pip|was asked for, but)"):
+        check_device(Device.GPU)
+    check_device(EMULATED)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("devices", [[Device.GPU], [CPU, Device.GPU]])
+@pytest.mark.parametrize("limit", [None, 400_000])
+def test_a_real_gpu_finds_the_trees_of_the_cpu(kron12, devices, limit):
+    try:
+        check_device(Device.GPU)
+    except RuntimeError as error:
+        pytest.skip(f"no GPU: {error}")
+    for source in kron12.random_sources(3):
+        parent, records, _ = search(kron12, int(source), devices, limit=limit)
+        check(kron12, int(source), parent)
+        assert Device.GPU in {record.device for record in records}
