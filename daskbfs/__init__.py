@@ -18,6 +18,7 @@ _HOMES = {
     "BFSResult": "result",
     "DistributedGraph": "distribution",
     "Graph": "graph",
+    "HybridCluster": "hybrid",
     "ValidationError": "validation",
     "bfs": "search",
     "distribute": "distribution",

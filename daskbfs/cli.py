@@ -99,6 +99,17 @@ def main() -> None:
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Search on this Dask cluster.")
 @click.option(
+    "--devices",
+    metavar="KINDS",
+    help="Workers of a cluster started here, for example cpu=1,gpu=2; gpu-emulated runs a GPU's "
+    "kernels on the CPU.",
+)
+@click.option(
+    "--cpu-share",
+    type=click.FloatRange(0, 1),
+    help="Of the edges, for CPUs beside GPUs.  [default: what does not fit these, or half]",
+)
+@click.option(
     "--strategy",
     type=click.Choice(_STRATEGIES),
     default="auto",
@@ -136,6 +147,8 @@ def run(
     driver: str,
     workers: int | None,
     scheduler: str | None,
+    devices: str | None,
+    cpu_share: float | None,
     strategy: str,
     direction: str | None,
     depth_limit: int | None,
@@ -147,7 +160,12 @@ def run(
     """Search GRAPH: a file, kron:SCALE or uniform:SCALE.
 
     Without --source or --sources, one random vertex that is not isolated is the source.
-    """
+
+    \b
+    daskbfs run kron:20 --sources 16 --validate
+    daskbfs run kron:20 --workers 2 --driver waves
+    daskbfs run kron:18 --devices cpu=1,gpu-emulated=1 --strategy high --validate
+    """  # noqa: D301
     from daskbfs.bench.trials import (
         built_seconds,
         placed_graph,
@@ -159,13 +177,19 @@ def run(
     from daskbfs.io.target import require_target
     from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
+    from daskbfs.types import parse_devices
 
     if sources and n_sources:
         raise click.UsageError("--source and --sources exclude each other")
     if scheduler and workers:
         raise click.UsageError("--scheduler and --workers exclude each other")
-    if driver == "direct" and (scheduler or workers):
-        raise click.UsageError("--driver direct has no workers: leave --workers or --scheduler out")
+    if devices and (scheduler or workers):
+        raise click.UsageError("--devices starts a cluster: leave --workers and --scheduler out")
+    if driver == "direct" and (scheduler or workers or devices):
+        raise click.UsageError(
+            "--driver direct has no workers: leave --workers, --devices and --scheduler out"
+        )
+    kinds = parse_devices(devices) if devices else ()
     if json_file and json_file != "-":
         require_target(Path(json_file))
     if scheduler is None:  # workers elsewhere know best what they have
@@ -181,6 +205,8 @@ def run(
             direct=driver == "direct",
             n_workers=workers,
             scheduler=scheduler,
+            devices=kinds,
+            cpu_share=cpu_share,
             strategy=strategy,
             seed=seed,
             progress=progress,
@@ -236,6 +262,8 @@ def _told(last: BFSResult, report: dict[str, Any], peak: int) -> str:
         f"most memory of a process: {human_bytes(peak)}, of all together: "
         f"{human_bytes(report['graph']['peak_bytes'])}",
     ]
+    if last.levels.emulated:
+        lines.append("gpu-emulated ran a GPU's kernels on the CPU: no time here is a GPU's")
     if report["validated"] is not None:
         passed = "every tree passed the five Graph500 checks"
         lines.append(passed if report["validated"] else "a tree FAILED its checks")
@@ -312,7 +340,7 @@ def convert(
     "--cpu-share",
     metavar="SHARE",
     help="Of the edges, 0 to 1, for CPUs; 'fit' leaves them what does not fit elsewhere.  "
-    "[default: fit with --gpu-memory, else 0.5]",
+    "[default: fit with --gpu-memory, else as configured: 0.5]",
 )
 @click.option("--gpu-memory", metavar="SIZE", help="Of each accelerator, for example 16GiB.")
 @click.option(

@@ -200,18 +200,22 @@ def tune(client: Client) -> Any:
     return client.sync(Tuning(client)._start)
 
 
-class TunedCluster(LocalCluster):  # type: ignore[misc]
-    """A local cluster whose clients have low latency."""
+class TunedClients:
+    """A cluster whose clients have low latency."""
 
     def get_client(self) -> Client:
         """A client that is tuned from the start."""
-        client = super().get_client()
-        if not self.asynchronous:
+        client: Client = super().get_client()  # type: ignore[misc]
+        if not self.asynchronous:  # type: ignore[attr-defined]
             tune(client)
         return client
 
 
-_LEAVE_INTERRUPTS = """
+class TunedCluster(TunedClients, LocalCluster):  # type: ignore[misc]
+    """A local cluster whose clients have low latency."""
+
+
+LEAVE_INTERRUPTS = """
 import signal
 
 def dask_setup(worker):
@@ -248,14 +252,14 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
         "memory_limit": 0,  # partitions are pinned: a worker must not pause or spill
     }
     if n_workers > 1:
-        defaults["preload"] = [_LEAVE_INTERRUPTS]
-    with dask.config.set({"distributed.admin.event-loop": _fastest_event_loop()}):
+        defaults["preload"] = [LEAVE_INTERRUPTS]
+    with dask.config.set({"distributed.admin.event-loop": fastest_event_loop()}):
         cluster = TunedCluster(**defaults | options)
     exempt_from_collection()
     return cluster
 
 
-def _fastest_event_loop() -> str:
+def fastest_event_loop() -> str:
     """What Dask's processes should run on: uvloop where there is one, else what is configured."""
     if importlib.util.find_spec("uvloop") is not None:
         return "uvloop"
@@ -275,7 +279,7 @@ def exempt_from_collection() -> None:
 
 def warm_worker(indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
     """Make kernels and memory ready on this worker; a tuned one collects less from now on."""
-    warm(indptr_dtype, n_partitions)
+    warm(indptr_dtype, n_partitions, partitions[0].home.device)
     touch(partitions)
     if _Streams.of(get_worker()).hurrying:
         exempt_from_collection()

@@ -10,7 +10,7 @@ import os
 import time
 import uuid
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,22 +20,18 @@ from distributed import Client, Lock
 from daskbfs import config
 from daskbfs.building import outlined
 from daskbfs.cluster import embedded_client
+from daskbfs.cutting import Cutting, choose_cut
+from daskbfs.devices import asked
 from daskbfs.edges import Origin
 from daskbfs.graph import Outline, RemoteGraph
 from daskbfs.holding import Holding, put
 from daskbfs.io.spec import open_origin
 from daskbfs.machine import human_bytes
-from daskbfs.partition import (
-    Layout,
-    arcs_before,
-    check_count,
-    check_number,
-    lay_out,
-    partition_footprint,
-)
+from daskbfs.partition import Layout, check_count, check_number, partition_footprint
 from daskbfs.placement import Placement, place, place_again
 from daskbfs.progress import Progress, silent
-from daskbfs.strategy import check_strategy, choose
+from daskbfs.strategy import check_share, check_strategy
+from daskbfs.types import Device
 from daskbfs.watch import WorkersLost, WorkerState, check_scheduler, workers_now
 
 
@@ -50,29 +46,6 @@ class _Shared:
         default_factory=weakref.WeakValueDictionary
     )
     """By client; weak, so that a graph is freed with its last user."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cutting:
-    """How a graph was cut, so that it can be cut again for more workers."""
-
-    strategy: str
-    why: str
-    seed: int
-    n_cpu: int | None = None
-    """Partitions of the CPU's side; None: all of them."""
-    cpu_share: float = 1.0
-
-    def lay_out(self, graph: Outline, n_partitions: int) -> Layout:
-        """Cut the graph into so many partitions."""
-        return lay_out(
-            graph,
-            n_partitions,
-            self.strategy,
-            self.seed,
-            n_cpu=self.n_cpu,
-            cpu_share=self.cpu_share,
-        )
 
 
 class DistributedGraph:
@@ -170,6 +143,10 @@ class DistributedGraph:
         """Up to ``n`` distinct vertices that are not isolated, the same for the same seed."""
         return self.graph.random_sources(n, seed)
 
+    def devices(self) -> dict[str, Device]:
+        """The device of each worker that holds a partition."""
+        return {worker: self.holding.devices[worker] for worker in self.placement.workers}
+
     def where(self) -> dict[str, list[int]]:
         """The partitions that each worker holds."""
         placement = self.placement
@@ -199,13 +176,13 @@ class DistributedGraph:
     async def _rebalance_once(self, silent: Collection[str]) -> None:
         before = self.holding
         now = await some_workers(self.client, without=silent)
-        layout = before.layout
+        layout, devices = before.layout, _devices(now)
         if len(now) > before.n_partitions:
-            layout = self._cutting.lay_out(self.graph, len(now))
-            placement = place(len(now), sorted(now))
+            placement = place(len(now), devices)
+            layout = self._cutting.among(placement.on(devices)).lay_out(self.graph)
         else:
-            weights = self._weights(layout)
-            placement = place_again(before.placement, sorted(now), weights, level=True)
+            wanted, weights = before.placement.on(before.devices), self._weights(layout)
+            placement = place_again(before.placement, devices, weights, wanted, level=True)
         if placement != before.placement or layout is not before.layout:
             await self._move(before, layout, placement, now)
 
@@ -225,7 +202,8 @@ class DistributedGraph:
             if before.epoch > broken.epoch:
                 return
             now = await some_workers(self.client, without=silent)
-            placement = place_again(before.placement, sorted(now), self._weights(before.layout))
+            wanted, weights = before.placement.on(before.devices), self._weights(before.layout)
+            placement = place_again(before.placement, _devices(now), weights, wanted)
             await self._move(before, before.layout, placement, now)
 
     async def _move(
@@ -261,6 +239,7 @@ def distribute(
     *,
     n_partitions: int | None = None,
     strategy: str = "auto",
+    cpu_share: float | None = None,
     seed: int = 1,
     progress: Progress = silent,
 ) -> Any:
@@ -282,6 +261,10 @@ def distribute(
         ``"low"``, the lowest; ``"random"``; or ``"auto"``, by what is known of the graph and the
         devices (``graph.why`` tells). Among workers of one kind, ``"high"`` and ``"low"`` deal
         hubs evenly.
+    cpu_share
+        Of the edges, 0 to 1, for CPU workers, where there are GPU workers too; None gives these as
+        much as fits them, or half where nobody knows what fits. What does not fit its GPU is
+        streamed there.
     seed
         The same seed deals the same way, and generates the same graph.
     progress
@@ -306,7 +289,9 @@ def distribute(
     if client is None:
         client = embedded_client()
     check_scheduler(client)
-    return client.sync(spread, graph, client, n_partitions, strategy, seed, progress=progress)
+    return client.sync(
+        spread, graph, client, n_partitions, strategy, seed, cpu_share=cpu_share, progress=progress
+    )
 
 
 async def spread(
@@ -316,29 +301,37 @@ async def spread(
     strategy: str = "auto",
     seed: int = 1,
     n_cpu: int | None = None,
-    cpu_share: float = 1.0,
+    cpu_share: float | None = None,
     progress: Progress = silent,
 ) -> DistributedGraph:
     """Do what :func:`distribute` says, on the client's event loop.
 
-    ``n_cpu`` partitions, the first, get ``cpu_share`` of the arcs: the CPU's side.
+    ``n_cpu`` partitions, the first, get ``cpu_share`` of the arcs: the CPU's side; None takes those
+    that are on CPU workers.
     """
     start = time.perf_counter()
     if strategy != "auto":
         check_strategy(strategy)
-    now = await workers_now(client)
+    if cpu_share is not None:
+        check_share(cpu_share)
+    now = await asked(client, await workers_now(client))
     n_partitions = n_partitions if n_partitions is not None else len(now)
     check_number(n_partitions)
     n_attempts = config.get("recovery.attempts")
     for attempt in range(1, n_attempts + 1):
         try:
-            placement = place(n_partitions, sorted(now))
+            placement = place(n_partitions, _devices(now))
+            devices = placement.on(_devices(now))
+            if n_cpu is not None:
+                devices = [Device.CPU] * n_cpu + [Device.GPU] * (n_partitions - n_cpu)
             if isinstance(graph, Origin):
-                if n_cpu is not None:
-                    raise ValueError("a graph that is built on the workers has no sides: build it")
+                _check_one_side(devices)
                 graph = await outlined(graph, client, now, progress)
-            cutting = _cutting(graph, n_partitions, strategy, seed, n_cpu, cpu_share)
-            layout = cutting.lay_out(graph, n_partitions)
+            check_count(graph, n_partitions)
+            limits = [s.device_bytes for s in now.values() if s.device_bytes is not None]
+            fits = min(limits) if limits and Device.CPU in devices else None  # else it is streamed
+            cutting = choose_cut(graph, devices, strategy, seed, cpu_share, fits)
+            layout = cutting.lay_out(graph)
             holding = await put(graph, client, layout, placement, now, progress=progress)
             if isinstance(graph, RemoteGraph):
                 graph.construction_seconds = time.perf_counter() - start
@@ -350,17 +343,17 @@ async def spread(
     raise AssertionError("unreachable")
 
 
-def _cutting(
-    graph: Outline,
-    n_partitions: int,
-    strategy: str,
-    seed: int,
-    n_cpu: int | None,
-    cpu_share: float,
-) -> Cutting:
-    check_count(graph, n_partitions)
-    strategy, why = choose(strategy, arcs_before(graph), n_cpu=n_partitions, n_others=0)
-    return Cutting(strategy, why, seed, n_cpu, cpu_share)
+def _devices(now: Mapping[str, WorkerState]) -> dict[str, Device]:
+    return {worker: state.device for worker, state in now.items()}
+
+
+def _check_one_side(devices: Sequence[Device]) -> None:
+    kinds = sorted(set(devices))
+    if len(kinds) > 1:
+        raise ValueError(
+            f"workers that build a graph need one kind of device, and these have {', '.join(kinds)}"
+            ": build it first, with read_graph or kronecker, and distribute that"
+        )
 
 
 async def some_workers(client: Client, without: Collection[str] = ()) -> dict[str, WorkerState]:
@@ -368,7 +361,7 @@ async def some_workers(client: Client, without: Collection[str] = ()) -> dict[st
     deadline = time.monotonic() + config.get("recovery.wait-seconds")
     while True:
         now = {w: s for w, s in (await workers_now(client)).items() if w not in without}
-        if now:
+        if now and (now := await asked(client, now)):
             return now
         if time.monotonic() > deadline:
             waited = config.get("recovery.wait-seconds")

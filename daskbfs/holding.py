@@ -37,7 +37,8 @@ from daskbfs.pinned import Absent
 from daskbfs.placement import Placement
 from daskbfs.post import Post
 from daskbfs.progress import Progress, silent
-from daskbfs.types import NONE
+from daskbfs.superstep import Share
+from daskbfs.types import NONE, Device
 from daskbfs.watch import WorkerState, guarded
 
 
@@ -51,6 +52,7 @@ class Holding:
         layout: Layout,
         placement: Placement,
         processes: Mapping[str, str],
+        devices: Mapping[str, Device],
         epoch: int = 0,
     ) -> None:
         self.graph = graph
@@ -59,6 +61,7 @@ class Holding:
         self.placement = placement
         self.processes = {worker: processes[worker] for worker in placement.workers}
         """The process behind each worker's address."""
+        self.devices = {worker: devices[worker] for worker in placement.workers}
         self.epoch = epoch
         self.numbering: Numbering
         self.partitions: list[Future] = []
@@ -76,6 +79,13 @@ class Holding:
     def n_partitions(self) -> int:
         """How many partitions there are."""
         return self.layout.n_partitions
+
+    def shares(self, threads: int | None) -> dict[str, Share]:
+        """How much of its machine each worker's kernels may take: accelerators leave it to CPUs."""
+        workers = self.placement.workers
+        on_cpu = [worker for worker in workers if self.devices[worker] is Device.CPU]
+        alone = {worker: Share(threads, 1, worker) for worker in workers}
+        return alone | machine_shares(on_cpu, threads)
 
     def held_by(self, worker: str) -> list[Future]:
         """The partitions on a worker."""
@@ -105,7 +115,8 @@ class Holding:
 
     def seen_by(self, client: Client) -> Holding:
         """The same partitions, as another client of the same cluster sees them."""
-        other = Holding(self.graph, client, self.layout, self.placement, self.processes, self.epoch)
+        where = self.placement, self.processes, self.devices
+        other = Holding(self.graph, client, self.layout, *where, self.epoch)
         other.numbering = self.numbering
         other.partitions = [Future(future.key, client) for future in self.partitions]
         other.numberings = {w: Future(f.key, client) for w, f in self.numberings.items()}
@@ -165,7 +176,8 @@ async def put(
 ) -> Holding:
     """Put partitions on workers; those that a holding of the same layout has there stay."""
     processes = {worker: state.process for worker, state in now.items()}
-    holding = Holding(graph, client, layout, placement, processes)
+    devices = {worker: state.device for worker, state in now.items()}
+    holding = Holding(graph, client, layout, placement, processes, devices)
     kept = _Kept({}, {}, None)
     if before is not None:
         holding.epoch = before.epoch + 1
@@ -206,7 +218,12 @@ async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
             continue
         raw = await _sent(client, to_arrays(holding.numbering), worker)
         holding.numberings[worker] = client.submit(
-            pin_numbering, raw, key=("pin_numbering", run, worker), workers=[worker], pure=False
+            pin_numbering,
+            raw,
+            holding.devices[worker],
+            key=("pin_numbering", run, worker),
+            workers=[worker],
+            pure=False,
         )
     for p, worker in enumerate(holders):
         if p in kept.partitions:
@@ -288,8 +305,8 @@ def check_memory(holding: Holding, kept: _Kept, now: Mapping[str, WorkerState]) 
     for worker in holding.placement.workers:
         state = now[worker]
         fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
-        if state.memory_limit is None or not fresh:
-            continue
+        if state.memory_limit is None or not fresh or state.device is not Device.CPU:
+            continue  # devices look after their own memory
         needs = {p: partition_footprint(graph, layout, p) for p in fresh}
         needed = sum(need.rows + need.state for need in needs.values())
         needed += needs[fresh[0]].numbering
@@ -325,9 +342,9 @@ def user_columns(
     return vertex.astype(dtype), parent.astype(dtype)
 
 
-def pin_numbering(arrays: dict[str, Any]) -> Numbering:
-    """Make what the partitions of this worker share of what was sent to it."""
-    return Numbering(**all_owned(arrays))
+def pin_numbering(arrays: dict[str, Any], device: Device) -> Numbering:
+    """Make what the partitions of this worker share of what was sent to it, on its device."""
+    return Numbering(**all_owned(arrays)).on(device)
 
 
 def pin_partition(

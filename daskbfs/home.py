@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import re
 import types
 from dataclasses import replace
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -68,17 +70,10 @@ class DeviceHome(HostHome):
         self._xp = np if device is Device.GPU_EMULATED else importlib.import_module("cupy")
         self._stream = None if self._xp is np else self._xp.cuda.Stream(non_blocking=True)
         self._on_the_way: list[np.ndarray] = []
-        self._limit = limit if limit is not None else self._device_bytes()
+        self._limit = device_limit(device) if limit is None else limit
         with self.active():
             super().__init__(self.put(vertex), self.put(mean_degree), Recycler(self._xp.empty))
         self._used = vertex.nbytes + mean_degree.nbytes
-
-    def _device_bytes(self) -> int | None:
-        """Memory of the device; None where an emulated one has as much as it wants."""
-        if self._xp is np:
-            return None
-        free, _ = self._xp.cuda.Device().mem_info
-        return int(config.get("gpu.memory-share") * free)
 
     def rows(self, rows: Rows) -> Rows:
         """Rows on the device; where they do not fit, their arcs stay here and are streamed."""
@@ -138,14 +133,26 @@ class DeviceHome(HostHome):
         return contextlib.nullcontext() if self._stream is None else self._stream
 
 
+def device_limit(device: Device) -> int | None:
+    """Bytes that partitions may take; None where an emulated device has as much as it wants."""
+    limit: int | None = config.get("gpu.memory-limit")
+    if limit is None and device is Device.GPU:
+        import cupy
+
+        free, _ = cupy.cuda.Device().mem_info
+        limit = int(config.get("gpu.memory-share") * free)
+    return limit
+
+
 def check_device(device: Device) -> None:
     """Refuse a device that is not here, or cannot be used with what is installed."""
     if device is Device.CPU:
         return
     missing = [name for name in _NEEDED[device] if importlib.util.find_spec(name) is None]
     if missing:
-        raise RuntimeError(f"device '{device}' needs {', '.join(missing)}: {_INSTALL[device]}")
+        raise RuntimeError(f"device '{device}' needs {', '.join(missing)}: {INSTALL[device]}")
     if device is Device.GPU:
+        check_one_cuda()
         import cupy
 
         if not cupy.is_available():
@@ -155,7 +162,31 @@ def check_device(device: Device) -> None:
             )
 
 
-_INSTALL = {
+def check_one_cuda() -> None:
+    """Refuse an installation with packages for two versions of CUDA: they load each other's."""
+    by_major = cuda_packages()
+    if len(by_major) > 1:
+        told = "; ".join(f"CUDA {major}: {', '.join(by_major[major])}" for major in by_major)
+        raise RuntimeError(
+            f"packages for two versions of CUDA are installed ({told}): uninstall those of one"
+        )
+
+
+def cuda_packages() -> dict[int, list[str]]:
+    """The installed packages that are for one version of CUDA only, by that version."""
+    by_major: dict[int, list[str]] = {}
+    for package in metadata.distributions():
+        name = (package.name or "").lower()
+        found = re.fullmatch(r"cupy-cuda(\d\d)x|nvidia-.*-cu(\d\d)", name)
+        major = next(filter(None, found.groups())) if found else None
+        if name == "cuda-bindings":
+            major = package.version.split(".")[0]
+        if major is not None:
+            by_major.setdefault(int(major), []).append(name)
+    return {major: sorted(by_major[major]) for major in sorted(by_major)}
+
+
+INSTALL = {
     Device.GPU: "pip install 'daskbfs[cuda13]', or 'daskbfs[cuda12]' for drivers before CUDA 13",
     Device.GPU_EMULATED: "pip install 'daskbfs[gpu-check]'",
 }

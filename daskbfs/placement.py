@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from daskbfs.types import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +32,42 @@ class Placement:
         """Whether all workers live in this process, so that nothing needs to be sent."""
         return all(worker.startswith("inproc://") for worker in self.holders)
 
+    def on(self, devices: Mapping[str, Device]) -> list[Device]:
+        """The device of each partition, given those of the workers."""
+        return [devices[worker] for worker in self.holders]
+
     def held_by(self, worker: str) -> list[int]:
         """Numbers of the partitions that a worker holds."""
         return [p for p, holder in enumerate(self.holders) if holder == worker]
 
 
-def place(n_partitions: int, workers: Sequence[str]) -> Placement:
-    """Deal partitions to workers in turn."""
-    _some(workers)
-    return Placement(tuple(workers[p % len(workers)] for p in range(n_partitions)))
+def place(n_partitions: int, devices: Mapping[str, Device]) -> Placement:
+    """Deal partitions to workers, given by their devices, in turn; the CPU's partitions first."""
+    _some(devices)
+    on_cpu = sorted(w for w, device in devices.items() if device is Device.CPU)
+    others = sorted(w for w, device in devices.items() if device is not Device.CPU)
+    rounds, rest = divmod(n_partitions, len(devices))
+    n_cpu = rounds * len(on_cpu) + min(rest, len(on_cpu))
+    holders = [on_cpu[p % len(on_cpu)] for p in range(n_cpu)]
+    holders += [others[p % len(others)] for p in range(n_partitions - n_cpu)]
+    return Placement(tuple(holders))
 
 
 def place_again(
-    before: Placement, workers: Sequence[str], weights: Sequence[int], *, level: bool = False
+    before: Placement,
+    devices: Mapping[str, Device],
+    weights: Sequence[int],
+    wanted: Sequence[Device],
+    *,
+    level: bool = False,
 ) -> Placement:
     """Leave partitions where they are; give those whose worker is gone to the least loaded.
 
-    With ``level``, also take partitions from workers that have more than their share.
+    Each goes to a device of the kind it is wanted on, as long as there is one. With ``level``, also
+    take partitions from workers that have more than their share.
     """
-    _some(workers)
+    _some(devices)
+    workers = sorted(devices)
     most = -(-len(before.holders) // len(workers)) if level else len(before.holders)
     holders: list[str | None] = []
     for worker in before.holders:
@@ -61,12 +80,13 @@ def place_again(
     for p in sorted(range(len(holders)), key=lambda p: -weights[p]):
         if holders[p] is None:
             free = [w for w in workers if holders.count(w) < most]
-            holders[p] = min(free, key=load.__getitem__)
+            alike = [w for w in free if devices[w] is wanted[p]]
+            holders[p] = min(alike or free, key=load.__getitem__)
             load[holders[p]] += weights[p]  # type: ignore[index]
     return Placement(tuple(holders))  # type: ignore[arg-type]
 
 
-def _some(workers: Sequence[str]) -> None:
+def _some(workers: Collection[str]) -> None:
     if not workers:
         raise ValueError("the cluster has no workers: start some, or wait for them")
 

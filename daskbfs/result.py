@@ -225,6 +225,8 @@ class BFSResult:
 
     def __repr__(self) -> str:
         told = f"{self.levels.n_levels} levels, {self.seconds * 1e3:.2f} ms"
+        if self.levels.emulated:
+            told += " (emulated: no GPU's time)"
         try:
             rate = "" if self.teps is None else f", {self.teps / 1e9:.3f} GTEPS"
             reached = f"{self.reached} of {self.graph.n_vertices} vertices in "

@@ -86,6 +86,11 @@ class LevelTable(Sequence[LevelRecord]):
         return max((record.level for record in self), default=-1) + 1
 
     @property
+    def emulated(self) -> bool:
+        """Whether a device was emulated: then no time here is a GPU's."""
+        return any(record.device is Device.GPU_EMULATED for record in self)
+
+    @property
     def kernel_seconds(self) -> float:
         """Over the levels, the sum of the slowest partition's kernels."""
         slowest: dict[int, float] = {}

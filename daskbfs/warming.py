@@ -12,23 +12,26 @@ from daskbfs.construction import construct
 from daskbfs.direction import policy
 from daskbfs.edges import ArrayEdges
 from daskbfs.graph import Graph
+from daskbfs.home import HostHome
+from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.lease import Lease
 from daskbfs.memory import RESULTS
 from daskbfs.partition import Partition, cut, lay_out, number
 from daskbfs.programs.bfs import BFS
 from daskbfs.superstep import Share, run_search
-from daskbfs.types import Direction
+from daskbfs.types import Device, Direction
 
 
 @functools.cache
-def warm(indptr_dtype: str, n_partitions: int = 1) -> None:
+def warm(indptr_dtype: str, n_partitions: int = 1, device: Device = Device.CPU) -> None:
     """Load or compile the search kernels, once per process."""
     path = np.arange(8)
     graph = construct(ArrayEdges(path[:-1], path[1:]))
     graph.out = graph.into = replace(graph.out, indptr=graph.out.indptr.astype(indptr_dtype))
     for n in {1, min(2, n_partitions)}:
-        _search(graph, n)
+        _search(graph, n, device)
+    _take_bitmap_in(number(graph, lay_out(graph, 1)).on(device).home)
     found = np.zeros(graph.original_index.size, np.uint32)
     by_vertex(found.view(np.int32), graph.order, np.empty(8, np.int32), 1)
     for dtype in (np.int32, np.int64):
@@ -40,18 +43,27 @@ def touch(partitions: Sequence[Partition]) -> None:
     leases = [Lease(partition, None) for partition in partitions]
     arrays = [array for lease in leases for array in lease.arrays]
     earlier = (RESULTS - 1) * list(partitions)
-    arrays += [p.numbering.arrays.take(p.n_padded, np.uint32) for p in earlier]
+    arrays += [p.home.take(p.n_padded, np.uint32) for p in earlier]
     for array in arrays:
         array.fill(0)
 
 
-def _search(graph: Graph, n_partitions: int) -> None:
+def _search(graph: Graph, n_partitions: int, device: Device) -> None:
     """A search that takes every turn."""
     layout = lay_out(graph, n_partitions)
-    numbering = number(graph, layout)
+    numbering = number(graph, layout).on(device)
     partitions = [cut(graph, layout, p, numbering) for p in range(n_partitions)]
     for choose in (_turn, policy("top_down"), policy("bottom_up")):
         run_search(BFS(int(layout.global_id[graph.order[0]]), 1, choose), partitions, Share())
+
+
+def _take_bitmap_in(home: HostHome) -> None:
+    """What becomes of a frontier that is no list; on tiny graphs all are."""
+    with home.active():
+        words, visited = (home.put(np.zeros(1, np.uint64)) for _ in range(2))
+        parent = home.put(np.zeros(WORD_BITS, np.uint32))
+        home.kernels.enter(words, visited, parent)
+        home.kernels.bitmap_to_queue(words, parent, 1)
 
 
 def _turn(now: Direction, summary: object) -> Direction:

@@ -16,6 +16,7 @@ from distributed import CancelledError, Client, KilledWorker
 
 from daskbfs import config
 from daskbfs.machine import human_bytes
+from daskbfs.types import Device
 
 T = TypeVar("T")
 
@@ -48,6 +49,10 @@ class WorkerState:
     memory_limit: int | None
     memory_used: int
     status: str
+    device: Device = Device.CPU
+    """What its kernels run on, once it was asked (``devices.asked``)."""
+    device_bytes: int | None = None
+    """Memory of an accelerator, where it is known."""
 
 
 async def workers_now(client: Client) -> dict[str, WorkerState]:

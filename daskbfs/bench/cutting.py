@@ -11,14 +11,12 @@ from dask.utils import parse_bytes
 
 from daskbfs import __version__, machine
 from daskbfs.bench.trials import graph_record
+from daskbfs.cutting import choose_cut
 from daskbfs.graph import Graph
-from daskbfs.partition import Layout, arcs_before, lay_out, lay_out_to_fit, partition_footprint
 from daskbfs.plots import COLOURS, canvas, save
-from daskbfs.strategy import check_share, choose
+from daskbfs.strategy import check_share
 from daskbfs.survey import survey
 from daskbfs.types import Device, parse_devices
-
-_DEFAULT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class Wish:
     strategy: str
     devices: tuple[Device, ...]
     cpu_share: float | None
-    """None: as little as possible, accelerators get what fits."""
+    """None: as little as possible, or as configured where nobody knows what fits."""
     other_bytes: int | None
     """Memory of each accelerator."""
     algorithm: str
@@ -49,17 +47,9 @@ class Wish:
         fit = cpu_share == "fit" or (cpu_share is None and memory is not None)
         if fit and memory is None:
             raise ValueError("cpu_share 'fit' needs to know what fits: give --gpu-memory")
-        share = None if fit else check_share(_number(cpu_share))
+        share = None if fit or cpu_share is None else check_share(_number(cpu_share))
         kinds = tuple(parse_devices(devices))
         return cls(strategy, kinds, share, memory, algorithm, seed)
-
-    @property
-    def n_cpu(self) -> int:
-        return self.devices.count(Device.CPU)
-
-    @property
-    def n_others(self) -> int:
-        return len(self.devices) - self.n_cpu
 
 
 def _bytes(text: str) -> int:
@@ -69,9 +59,9 @@ def _bytes(text: str) -> int:
         raise ValueError(f"{text!r} is no amount of memory: write, for example, 16GiB") from None
 
 
-def _number(text: str | None) -> float:
+def _number(text: str) -> float:
     try:
-        return _DEFAULT_SHARE if text is None else float(text)
+        return float(text)
     except ValueError:
         raise ValueError(f"cpu_share {text!r} is neither a share, from 0 to 1, nor 'fit'") from None
 
@@ -79,44 +69,29 @@ def _number(text: str | None) -> float:
 def examine(graph: Graph, wish: Wish) -> dict[str, Any]:
     """Cut a graph, on paper, and look at the partitions."""
     start = time.perf_counter()
-    strategy, why = _chosen(graph, wish)
-    layout = _laid_out(graph, wish, strategy)
+    cutting = choose_cut(
+        graph,
+        wish.devices,
+        wish.strategy,
+        wish.seed,
+        wish.cpu_share,
+        wish.other_bytes,
+        wish.algorithm,
+    )
+    layout = cutting.lay_out(graph)
     seconds = time.perf_counter() - start
     partitions = [found.to_dict() for found in survey(graph, layout, wish.devices)]
     return {
         "daskbfs": __version__,
         "machine": machine.describe(),
         "graph": graph_record(graph, graph.nbytes),
-        "strategy": strategy,
-        "why": why,
-        "cpu_share": sum(p["edge_share"] for p in partitions[: wish.n_cpu]),
+        "strategy": cutting.strategy,
+        "why": cutting.why,
+        "cpu_share": sum(p["edge_share"] for p in partitions[: cutting.n_cpu]),
         "choosing_seconds": seconds,
         "last_level_cache_bytes": machine.last_level_cache_bytes(),
         "partitions": partitions,
     }
-
-
-def _chosen(graph: Graph, wish: Wish) -> tuple[str, str]:
-    whole = partition_footprint(graph, lay_out(graph, 1, "high"), 0).total
-    return choose(
-        wish.strategy,
-        arcs_before(graph),
-        n_cpu=wish.n_cpu,
-        n_others=wish.n_others,
-        needed_bytes=whole,
-        other_bytes=None if wish.other_bytes is None else wish.n_others * wish.other_bytes,
-        algorithm=wish.algorithm,
-    )
-
-
-def _laid_out(graph: Graph, wish: Wish, strategy: str) -> Layout:
-    if wish.cpu_share is not None or not wish.n_others:
-        share = 1.0 if wish.cpu_share is None else wish.cpu_share
-        return lay_out(
-            graph, len(wish.devices), strategy, wish.seed, n_cpu=wish.n_cpu, cpu_share=share
-        )
-    assert wish.other_bytes is not None
-    return lay_out_to_fit(graph, wish.n_cpu, wish.n_others, wish.other_bytes, strategy, wish.seed)
 
 
 _COLUMNS = (

@@ -17,9 +17,11 @@ from daskbfs.construction import build_graph
 from daskbfs.distribution import DistributedGraph, distribute
 from daskbfs.edges import Origin
 from daskbfs.graph import Graph, Outline
+from daskbfs.hybrid import HybridCluster
 from daskbfs.progress import Progress, silent
 from daskbfs.result import BFSResult
 from daskbfs.search import bfs
+from daskbfs.types import Device
 from daskbfs.validation import ValidationError, validate
 
 
@@ -41,7 +43,9 @@ def placed_graph(
     direct: bool,
     n_workers: int | None = None,
     scheduler: str | None = None,
+    devices: Sequence[Device] = (),
     strategy: str = "auto",
+    cpu_share: float | None = None,
     seed: int = 1,
     progress: Progress = silent,
 ) -> Iterator[Graph | DistributedGraph]:
@@ -49,13 +53,17 @@ def placed_graph(
 
     Workers that are not in this process build it themselves.
     """
-    how = {"strategy": strategy, "seed": seed, "progress": progress}
+    how = {"strategy": strategy, "cpu_share": cpu_share, "seed": seed, "progress": progress}
     if direct:
         yield build_graph(origin, progress)
     elif scheduler is not None:
         check_address(scheduler)
         with Client(scheduler, set_as_default=False) as client, tune(client):
             yield distribute(origin, client, **how)  # type: ignore[arg-type]
+    elif devices:
+        counts = [devices.count(kind) for kind in Device]
+        with HybridCluster(*counts) as cluster, cluster.get_client() as client:
+            yield distribute(build_graph(origin, progress), client, **how)  # type: ignore[arg-type]
     else:
         with local_cluster(n_workers or 1) as cluster, cluster.get_client() as client:
             alone = (n_workers or 1) == 1
@@ -154,10 +162,10 @@ def summarize(
     graph = placed.graph if isinstance(placed, DistributedGraph) else placed
     n_bytes = graph.nbytes if isinstance(graph, Graph) else placed.nbytes
     if isinstance(placed, DistributedGraph):
-        n_workers = len(placed.placement.workers)
+        kinds = [*placed.devices().values()]
         cluster = {
-            "workers": n_workers,
-            "devices": {"cpu": n_workers, "gpu": 0, "gpu-emulated": 0},
+            "workers": len(kinds),
+            "devices": {str(kind): kinds.count(kind) for kind in Device},
         }
     rates = [record["teps"] for record in trials.records]
     return {

@@ -6,7 +6,7 @@ Where one worker holds all partitions, nothing leaves it. Several exchange front
 
 from __future__ import annotations
 
-from daskbfs.cluster import machine_shares, new_run, settled
+from daskbfs.cluster import new_run, settled
 from daskbfs.drivers.common import Placed
 from daskbfs.holding import Holding
 from daskbfs.post import Attempt
@@ -19,7 +19,7 @@ async def search(holding: Holding, program: Program, threads: int | None) -> Pla
     """Run a program where its partitions are."""
     workers = holding.placement.workers
     attempt = Attempt(new_run(), workers)
-    shares = machine_shares(workers, threads)
+    shares = holding.shares(threads)
     alone = len(workers) == 1
     parts = [
         holding.client.submit(

@@ -14,7 +14,7 @@ import dask
 from distributed import Future
 
 from daskbfs import config
-from daskbfs.cluster import machine_shares, new_run, settled
+from daskbfs.cluster import new_run, settled
 from daskbfs.drivers.common import Placed
 from daskbfs.holding import Holding
 from daskbfs.post import Attempt
@@ -72,7 +72,7 @@ class _Waves:
         self.program = program
         self.workers = holding.placement.workers
         self.attempt = Attempt(new_run(), self.workers)
-        self.shares = machine_shares(self.workers, threads)
+        self.shares = holding.shares(threads)
         self.n_levels = 0
         """Levels submitted so far."""
         self.expected = min(holding.n_levels or _MANY, config.get("waves.levels-ahead"))

@@ -1,0 +1,174 @@
+"""One Dask cluster of CPU workers and GPU workers, on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import dask
+from distributed import Nanny, Scheduler, SpecCluster
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from daskbfs.cluster import (
+    LEAVE_INTERRUPTS,
+    TunedClients,
+    exempt_from_collection,
+    fastest_event_loop,
+)
+from daskbfs.devices import RESOURCES, n_gpus
+from daskbfs.home import INSTALL, check_device
+from daskbfs.types import Device
+
+
+class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
+    """CPU workers and GPU workers in one cluster, each on cores of its own.
+
+    Parameters
+    ----------
+    n_cpu_workers
+        Workers that run the CPU's kernels, with all cores but one for each GPU among them.
+    gpus
+        ``"all"``, how many, or which: a GPU worker for each, started the way dask-cuda does.
+    emulated_gpus
+        Workers that run the GPU's kernels on the CPU, slowly: to try a hybrid cluster without GPUs.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> with daskbfs.HybridCluster(gpus=0, emulated_gpus=1) as cluster:
+    ...     with cluster.get_client() as client:
+    ...         graph = daskbfs.distribute(daskbfs.kronecker(scale=8), client)
+    ...         sorted(graph.devices().values())
+    [<Device.CPU: 'cpu'>, <Device.GPU_EMULATED: 'gpu-emulated'>]
+    """
+
+    def __init__(
+        self,
+        n_cpu_workers: int = 1,
+        gpus: str | int | Sequence[int] = "all",
+        emulated_gpus: int = 0,
+        *,
+        dashboard_address: str = ":0",
+        **options: Any,
+    ) -> None:
+        which = chosen_gpus(gpus)
+        if emulated_gpus:
+            check_device(Device.GPU_EMULATED)
+        cpu_cores, gpu_cores = apart(_cores(), [_near(gpu) for gpu in which])
+        workers: dict[str, Any] = {
+            f"cpu-{i}": _worker(cores=cpu_cores) for i in range(n_cpu_workers)
+        }
+        for i, gpu in enumerate(which):
+            workers[f"gpu-{gpu}"] = _gpu_worker(gpu, gpu_cores[i])
+        for i in range(emulated_gpus):
+            workers[f"gpu-emulated-{i}"] = _worker(
+                cores=None, resources={RESOURCES[Device.GPU_EMULATED]: 1}
+            )
+        if not workers:
+            raise ValueError("a cluster without CPU workers and without GPUs has no workers")
+        scheduler = {
+            "cls": Scheduler,
+            "options": {
+                "host": "127.0.0.1",
+                "port": 0,
+                "dashboard": True,
+                "dashboard_address": dashboard_address,
+            },
+        }
+        with dask.config.set({"distributed.admin.event-loop": fastest_event_loop()}):
+            super().__init__(
+                workers=workers, scheduler=scheduler, silence_logs=logging.WARNING, **options
+            )
+        exempt_from_collection()
+
+
+def chosen_gpus(gpus: str | int | Sequence[int]) -> list[int]:
+    """The numbers of the GPUs that were asked for; an error where they are not there."""
+    if gpus == 0:
+        return []
+    there = n_gpus()
+    if gpus == "all":
+        which = list(range(there))
+    elif isinstance(gpus, str):
+        raise ValueError(f"gpus {gpus!r} cannot be read: 'all', a number, or numbers of GPUs")
+    else:
+        which = list(range(gpus)) if isinstance(gpus, int) else [int(gpu) for gpu in gpus]
+    if not which or not 0 <= min(which) <= max(which) < there:
+        raise ValueError(f"gpus {gpus!r} are not there: this machine has {there}, from 0 on")
+    if importlib.util.find_spec("dask_cuda") is None:
+        raise RuntimeError(f"GPU workers need dask_cuda: {INSTALL[Device.GPU]}")
+    return which
+
+
+def apart(
+    cores: Sequence[int], near: Sequence[Sequence[int]]
+) -> tuple[list[int] | None, list[list[int] | None]]:
+    """Cores for CPU workers, and one for each GPU, near it where one is free.
+
+    None where there are too few: then nobody is told where to run.
+    """
+    free = sorted(cores)
+    if len(free) <= len(near):
+        return None, [None] * len(near)
+    taken: list[list[int] | None] = []
+    for close in near:
+        core = max([core for core in close if core in free] or free)
+        free.remove(core)
+        taken.append([core])
+    return free if near else None, taken
+
+
+class Affinity(WorkerPlugin):  # type: ignore[misc]
+    """Keeps a worker, and the threads that it starts later, on some cores."""
+
+    def __init__(self, cores: Sequence[int]) -> None:
+        self.cores = list(cores)
+
+    def setup(self, worker: Any) -> None:
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, self.cores)
+
+
+def _cores() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _near(gpu: int) -> list[int]:
+    """The cores that dask-cuda would give a GPU's worker."""
+    from dask_cuda.utils import get_cpu_affinity
+
+    return [int(core) for core in get_cpu_affinity(gpu)]
+
+
+def _worker(cores: Sequence[int] | None, **options: Any) -> dict[str, Any]:
+    """A worker process; partitions are pinned, so that it must neither pause nor spill."""
+    common = {
+        "nthreads": 1,
+        "memory_limit": 0,
+        "preload": [LEAVE_INTERRUPTS],
+        "dashboard_address": ":0",
+        "silence_logs": logging.WARNING,
+    }
+    plugins = [] if cores is None else [Affinity(cores)]
+    return {"cls": Nanny, "options": common | {"plugins": plugins} | options}
+
+
+def _gpu_worker(gpu: int, cores: Sequence[int] | None) -> dict[str, Any]:
+    """A worker as dask-cuda starts it, which says that it has a GPU, on cores of its own."""
+    from dask_cuda.worker_spec import worker_spec
+
+    ((_, spec),) = worker_spec(CUDA_VISIBLE_DEVICES=[gpu]).items()
+    ours: dict[str, Any] = {
+        "memory_limit": 0,
+        "dashboard_address": ":0",
+        "silence_logs": logging.WARNING,
+        "resources": {RESOURCES[Device.GPU]: 1},
+    }
+    if cores is not None:
+        ours["plugins"] = [*spec["options"]["plugins"], Affinity(cores)]
+    return {"cls": spec["cls"], "options": spec["options"] | ours}
