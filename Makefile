@@ -15,10 +15,11 @@ test: lint types
 	$(BIN)/pytest
 	$(MAKE) test-oldest
 
-# the Dask that dask-cuda pins: whatever talks to Dask must run there too
+# the Dask that dask-cuda pins, and dask-cuda: whatever talks to Dask must run there too
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -m "not slow" tests/test_cluster.py tests/test_drivers.py \
-		tests/test_losses.py tests/test_recovery.py tests/test_building.py
+		tests/test_losses.py tests/test_recovery.py tests/test_building.py \
+		tests/test_hybrid.py tests/test_dask_cuda.py
 
 check: lint types
 	$(BIN)/pytest -m "not slow"
@@ -37,7 +38,7 @@ $(STAMP): pyproject.toml
 
 $(OLDEST)/.installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --editable ".[test]" \
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --editable ".[test,cuda13]" \
 		dask==2026.7.1 distributed==2026.7.1
 	touch $(OLDEST)/.installed
 

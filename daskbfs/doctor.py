@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import time
-from dataclasses import dataclass
 from importlib import metadata
 
-from daskbfs import __version__, machine
-
-_GPU_PACKAGES = ("cupy", "numba_cuda", "dask_cuda")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report."""
-
-    name: str
-    value: str
-    good: bool = True
-    advice: str = ""
+from daskbfs import __version__, gpu_findings, machine
+from daskbfs.gpu_findings import Finding
 
 
 def examine() -> list[Finding]:
@@ -37,7 +24,7 @@ def examine() -> list[Finding]:
     ]
     packages = ("numpy", "numba", "dask", "distributed")
     versions = [Finding(package, metadata.version(package)) for package in packages]
-    return [*findings, *versions, *_kernels(), *_gpu()]
+    return [*findings, *versions, *_kernels(), *gpu_findings.examine()]
 
 
 def _kernels() -> list[Finding]:
@@ -79,16 +66,4 @@ def _kernels() -> list[Finding]:
             folder is not None,
             "" if folder else "set NUMBA_CACHE_DIR to a folder that can be written",
         ),
-    ]
-
-
-def _gpu() -> list[Finding]:
-    """Which of the GPU packages are installed; GPU workers are not part of this release."""
-    there = [package for package in _GPU_PACKAGES if importlib.util.find_spec(package)]
-    return [
-        Finding(
-            "gpu",
-            f"not used by this release; installed: {', '.join(there) or 'no GPU packages'}",
-            good=True,
-        )
     ]

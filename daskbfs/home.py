@@ -157,8 +157,8 @@ def check_device(device: Device) -> None:
 
         if not cupy.is_available():
             raise RuntimeError(
-                "device 'gpu' was asked for, but CuPy sees no GPU here: 'daskbfs doctor' tells "
-                "more; 'gpu-emulated' runs the same kernels on the CPU, slowly"
+                "device 'gpu' is not here, CuPy sees none: 'daskbfs doctor' tells more, and "
+                "'gpu-emulated' runs the same kernels on the CPU, slowly"
             )
 
 

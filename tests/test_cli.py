@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import daskbfs
+from daskbfs import gpu_findings
 from daskbfs.cli import main
 
 TRIAL = {
@@ -144,6 +145,11 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         (["run", "kron:8", "--source", "1", "--sources", "2"], "exclude each other"),
         (["run", "kron:8", "--workers", "1", "--scheduler", "x"], "exclude each other"),
         (["run", "kron:8", "--workers", "1", "--driver", "direct"], "direct has no workers"),
+        (["run", "kron:8", "--devices", "cpu", "--driver", "direct"], "direct has no workers"),
+        (["run", "kron:8", "--devices", "cpu", "--workers", "1"], "--devices starts a cluster"),
+        (["run", "kron:8", "--devices", "tpu=1"], "devices 'tpu=1' cannot be read at 'tpu=1'"),
+        (["run", "kron:8", "--devices", "gpu=1"], "GPU"),
+        (["run", "kron:8", "--devices", "cpu", "--cpu-share", "2"], "is not in the range 0<=x<=1"),
         (["run", "kron:8", "--format", "gap"], "'kron:8' is generated: only files have a format"),
         (["run", "kron:8", "--format", "word"], "is not one of 'edge-list'"),
         (["run", "kron:8", "--json", "/no/such/folder/x.json"], "/no/such/folder does not exist"),
@@ -216,13 +222,39 @@ def test_convert_refuses_a_bad_target_before_it_builds_the_graph(
     assert message in done.output
 
 
+def test_run_on_emulated_gpus_says_so(tmp_path):
+    words = ("--devices", "cpu=1,gpu-emulated=1", "--strategy", "high", "--validate")
+    done = invoke("run", "kron:10", *words, "--json", tmp_path / "r.json")
+    assert done.exit_code == 0, done.output
+    assert "no time here is a GPU's" in done.output
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["cluster"] == {
+        "workers": 2, "devices": {"cpu": 1, "gpu": 0, "gpu-emulated": 1}
+    }  # fmt: skip
+    assert report["validated"] is True
+    rows = report["trials"][0]["levels"]
+    assert {row["device"] for row in rows if row["level"] == 0} == {"cpu", "gpu-emulated"}
+
+
 def test_doctor_tells_what_is_here(tmp_path):
     done = invoke("doctor", "--json", tmp_path / "d.json")
     assert done.exit_code == 0
     assert "a search of scale 10 is right" in done.output
     findings = json.loads((tmp_path / "d.json").read_text())
     assert findings["daskbfs"] == daskbfs.__version__
-    assert {"cpu", "memory", "threads", "kernel cache", "gpu"} <= set(findings)
+    assert {"cpu", "memory", "threads", "kernel cache", "gpus", "cuda"} <= set(findings)
+    assert findings["emulated GPUs"].startswith("can be started here")
+    assert "cannot be started here" in findings["GPU workers"] or "can be" in findings["gpus"]
+
+
+def test_energy_counters_that_cannot_be_read_are_told(tmp_path):
+    assert "no RAPL counters" in gpu_findings._cpu_energy(tmp_path).value
+    counter = tmp_path / "intel-rapl:0" / "energy_uj"
+    counter.parent.mkdir()
+    counter.write_text("12345\n")
+    assert gpu_findings._cpu_energy(tmp_path).value == "1 RAPL counters"
+    counter.write_text("nothing")
+    assert not gpu_findings._cpu_energy(tmp_path).good
 
 
 def test_the_command_and_the_dask_plug_in_are_installed():

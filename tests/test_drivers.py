@@ -217,11 +217,18 @@ def test_local_clusters_are_tuned():
 
 
 @pytest.mark.slow
-def test_a_cluster_started_from_the_shell(kron12, tmp_path):
-    script = Path(__file__).parents[1] / "cluster_configs" / "local.sh"
+@pytest.mark.parametrize(
+    ("script", "words", "devices"),
+    [
+        ("local.sh", ["2"], ["cpu", "cpu"]),
+        ("hybrid_node.sh", ["1", "1"], ["cpu", "gpu-emulated"]),
+    ],
+)
+def test_a_cluster_started_from_the_shell(kron12, tmp_path, script, words, devices):
+    script = Path(__file__).parents[1] / "cluster_configs" / script
     file = tmp_path / "scheduler.json"
     process = subprocess.Popen(
-        [script, "2", file],
+        [script, *words, file],
         cwd=tmp_path,
         env=os.environ
         | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -236,6 +243,7 @@ def test_a_cluster_started_from_the_shell(kron12, tmp_path):
         with Client(scheduler_file=file, timeout=60, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=60)
             placed = daskbfs.distribute(kron12, client)
+            assert sorted(placed.devices().values()) == devices
             source = int(kron12.random_sources(1)[0])
             check(kron12, source, daskbfs.bfs(placed, source))
             check(kron12, source, daskbfs.bfs(kron12, source, client))

@@ -24,7 +24,7 @@ FLOORS = {
     "devices": 4, "hybrid": 4,
     "cluster": 4, "distribution": 4, "warming": 4,
     "drivers": 5, "result": 5, "search": 5,
-    "plots": 6, "bench": 6, "doctor": 6, "cli": 6, "__main__": 6,
+    "plots": 6, "bench": 6, "doctor": 6, "gpu_findings": 6, "cli": 6, "__main__": 6,
 }  # fmt: skip
 LONGEST = 450
 
