@@ -40,12 +40,13 @@ def warm(indptr_dtype: str, n_partitions: int = 1, device: Device = Device.CPU) 
 
 def touch(partitions: Sequence[Partition]) -> None:
     """Have the memory of one search in place: the first to write to a page waits for it."""
-    leases = [Lease(partition, None) for partition in partitions]
-    arrays = [array for lease in leases for array in lease.arrays]
-    earlier = (RESULTS - 1) * list(partitions)
-    arrays += [p.home.take(p.n_padded, np.uint32) for p in earlier]
-    for array in arrays:
-        array.fill(0)
+    with partitions[0].home.active():
+        leases = [Lease(partition, None) for partition in partitions]
+        arrays = [array for lease in leases for array in lease.arrays]
+        earlier = (RESULTS - 1) * list(partitions)
+        arrays += [p.home.take(p.n_padded, np.uint32) for p in earlier]
+        for array in arrays:
+            array.fill(0)
 
 
 def _search(graph: Graph, n_partitions: int, device: Device) -> None:

@@ -100,7 +100,9 @@ class Arcs:
         busy = self._xp.zeros(len(self.blocks), np.int8)
         bitmaps = visited.view(np.uint32), next_frontier.view(np.uint32)
         launch(gpu.find_work, 32 * len(self.blocks), *bitmaps, self._first_words, busy)
-        return self._brought([b for b, is_busy in zip(self.blocks, busy, strict=True) if is_busy])
+        return self._brought(
+            [b for b, is_busy in zip(self.blocks, busy.tolist(), strict=True) if is_busy]
+        )
 
     def _brought(self, blocks: list[Block]) -> Iterator[tuple[Block, Any, int]]:
         """Each block with its arcs on the device, and the number of the first of these."""

@@ -13,8 +13,11 @@ from numba import config
 
 THREADS = 128  # of a block
 MOST_BLOCKS = 2048  # threads take several items each where there are more
-_FEW_BLOCKS, _FEW_THREADS = 3, 8  # every simulated thread is one of Python's
+_FEW_BLOCKS, _FEW_THREADS = 2, 32  # every simulated thread is one of Python's
 _EMULATED_BLOCKS = 64
+
+
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # numba's: a level over few rows is small, and that is fine
 
 
 def array_module(array: Any) -> Any:

@@ -101,14 +101,16 @@ class BFS:
 
     def open(self, partition: Partition, worker: str | None) -> Lease:
         """Only the source and the padding rows are visited."""
-        lease = Lease(partition, worker)
-        numbering = partition.numbering
-        lease.visited[:] = 0
-        lease.visited[partition.words.stop - 1] = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
-        lease.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
-        lease.parent[partition.n_rows :] = NONE
-        if partition.rows.start <= self.source < partition.rows.stop:
-            lease.parent[self.source - partition.first] = numbering.vertex[self.source]
+        with partition.home.active():
+            lease = Lease(partition, worker)
+            padding = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
+            lease.visited[:] = 0
+            lease.visited[partition.words.stop - 1] = padding
+            lease.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
+            lease.parent[partition.n_rows :] = NONE
+            if partition.rows.start <= self.source < partition.rows.stop:
+                vertex = partition.numbering.vertex[self.source]
+                lease.parent[self.source - partition.first] = vertex
         return lease
 
     def compute(self, partition: Partition, lease: Lease, message: Message) -> Reply:
