@@ -40,9 +40,9 @@ class HostHome:
         self.take = arrays.take
         """An array with arbitrary contents, which may have served before."""
 
-    def rows(self, rows: Rows) -> Rows:
-        """Rows as kernels want them."""
-        return rows
+    def rows(self, out: Rows, into: Rows) -> tuple[Rows, Rows]:
+        """Rows as kernels want them: out of a partition, and into it."""
+        return out, into
 
     def put(self, array: np.ndarray) -> Any:
         """An array that arrived, where kernels can work with it."""
@@ -75,30 +75,38 @@ class DeviceHome(HostHome):
             super().__init__(self.put(vertex), self.put(mean_degree), Recycler(self._xp.empty))
         self._used = vertex.nbytes + mean_degree.nbytes
 
-    def rows(self, rows: Rows) -> Rows:
+    def rows(self, out: Rows, into: Rows) -> tuple[Rows, Rows]:
         """Rows on the device; where they do not fit, their arcs stay here and are streamed."""
-        from daskbfs.kernels.arcs import Arcs
-
-        columns = rows.nbytes - rows.indices.nbytes + rows.hub.nbytes
+        sides = [out] if into is out else [out, into]
+        columns = sum(side.nbytes - side.indices.nbytes for side in sides) + into.hub.nbytes
         self._used += columns
         buffer_arcs = None
         if self._limit is not None:
-            room = self._limit - self._used - self._state_bytes(rows)
-            if room < rows.indices.nbytes:
-                buffer_arcs = room // (2 * _ID)
-            largest = int(np.diff(rows.indptr).max(initial=0))
-            if buffer_arcs is not None and buffer_arcs < largest:
-                raise MemoryError(
-                    f"a partition of {rows.n_rows} rows does not fit a device of "
-                    f"{human_bytes(self._limit)}: beside its arcs it needs "
-                    f"{human_bytes(self._limit - room)}, and its longest row {largest} arcs at "
-                    "once; give the CPU a larger share, or cut the graph into more partitions"
-                )
+            room = self._limit - self._used - self._state_bytes(out)
+            if room < sum(side.indices.nbytes for side in sides):
+                buffer_arcs = room // (2 * _ID * len(sides))
+                self._check_longest(sides, room, buffer_arcs)
+        there = [self._on_device(side, buffer_arcs) for side in sides]
+        return there[0], there[-1]
+
+    def _check_longest(self, sides: list[Rows], room: int, buffer_arcs: int) -> None:
+        longest = max(int(np.diff(side.indptr).max(initial=0)) for side in sides)
+        if buffer_arcs < longest:
+            assert self._limit is not None
+            raise MemoryError(
+                f"a partition of {sides[0].n_rows} rows does not fit a device of "
+                f"{human_bytes(self._limit)}: beside its arcs it needs "
+                f"{human_bytes(self._limit - room)}, and its longest row {longest} arcs at once; "
+                "give the CPU a larger share, or cut the graph into more partitions"
+            )
+
+    def _on_device(self, rows: Rows, buffer_arcs: int | None) -> Rows:
+        from daskbfs.kernels.arcs import Arcs
+
         with self.active():
             arcs = Arcs(rows.indptr, rows.indices, self.vertex, buffer_arcs)
             self._used += arcs.device_bytes
-            indptr, hub = self.put(rows.indptr), self.put(rows.hub)
-            return replace(rows, indptr=indptr, indices=arcs, hub=hub)
+            return replace(rows, indptr=self.put(rows.indptr), indices=arcs, hub=self.put(rows.hub))
 
     def _state_bytes(self, rows: Rows) -> int:
         """What searches take."""

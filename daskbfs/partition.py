@@ -283,10 +283,7 @@ def partition_of(p: int, first: int, numbering: Numbering, out: Rows, into: Rows
     """A partition that has these rows, in the home of its numbering."""
     home = numbering.home
     hub_vertex = home.put(numbering.vertex[into.hub])
-    there = home.rows(out)
-    return Partition(
-        p, first, numbering, there, there if into is out else home.rows(into), hub_vertex
-    )
+    return Partition(p, first, numbering, *home.rows(out, into), hub_vertex)
 
 
 def partition_footprint(graph: Outline, layout: Layout, p: int) -> Footprint:

@@ -120,6 +120,18 @@ def test_partitions_larger_than_their_device_are_streamed(kron12, devices, direc
         assert arcs.device_bytes < arcs.nbytes
 
 
+def test_both_directions_of_a_directed_graph_are_streamed():
+    edges = np.random.default_rng(2).integers(0, 4000, size=(200_000, 2))
+    graph = daskbfs.from_edges(edges, directed=True)
+    source = int(graph.random_sources(1)[0])
+    for direction in ("top_down", "bottom_up"):
+        options = {"limit": 700_000, "direction": direction}
+        parent, _, (partition,) = search(graph, source, [EMULATED], **options)
+        check(graph, source, parent)
+        assert partition.out.indices.streamed
+        assert partition.into.indices.streamed
+
+
 def test_only_blocks_with_work_are_streamed(kron12):
     rows = kron12.out
     arcs = Arcs(rows.indptr, rows.indices, np.empty(0), buffer_arcs=rows.n_arcs // 8)

@@ -1,0 +1,136 @@
+"""Searches in numba's CUDA simulator, on one of a few tiny graphs.
+
+Run by test_cudasim with NUMBA_ENABLE_CUDASIM=1, in a process of its own, because numba chooses the
+simulator when it is imported. Prints how many searches were checked, and which kernels ran.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import sys
+from types import ModuleType
+
+import numpy as np
+from numba.cuda.simulator.kernel import FakeCUDAKernel
+from numba.cuda.simulator.kernelapi import FakeCUDAShared
+
+import daskbfs
+from daskbfs.kernels import gpu
+from daskbfs.partition import cut, lay_out, number
+from daskbfs.types import Device
+from tests import naive
+
+# the emulator wants numba's compiler, which the simulator replaces: here nobody may call it
+sys.modules["daskbfs.kernels.emulator"] = ModuleType("daskbfs.kernels.emulator")
+test_gpu = importlib.import_module("tests.test_gpu")
+
+DIRECTIONS = ("top_down", "bottom_up", "beamer")
+EMULATED = Device.GPU_EMULATED
+
+
+def one_array_for_all_threads(shared, shape, dtype):
+    """Numba's own looks for the array, then makes it, with no lock: two threads may make two."""
+    line = sys._getframe(1).f_lineno
+    return shared._allocations.setdefault(line, np.empty(shape, dtype))
+
+
+def kernels_that_run():
+    """The names of kernels that the simulator is given from now on."""
+    names, run = set(), FakeCUDAKernel.__call__
+
+    def noted(kernel, *arguments):
+        names.add(kernel.py_func.__name__)
+        run(kernel, *arguments)
+
+    FakeCUDAKernel.__call__ = noted
+    return names
+
+
+def path():
+    return daskbfs.from_edges(list(itertools.pairwise(range(20)))), 9
+
+
+def star():
+    """Its centre has enough arcs to get a whole warp."""
+    return daskbfs.from_edges([(0, leaf) for leaf in range(1, 300)]), 7
+
+
+def kronecker():
+    graph = daskbfs.kronecker(6)
+    return graph, int(graph.random_sources(1)[0])
+
+
+def directed():
+    edges = np.random.default_rng(1).integers(0, 40, size=(300, 2))
+    return daskbfs.from_edges(edges, directed=True), int(edges[0, 0])
+
+
+def held(graph, limit):
+    """The whole graph on a device of so many bytes; None where it does not fit."""
+    layout = lay_out(graph, 1)
+    try:
+        return cut(graph, layout, 0, number(graph, layout).on(EMULATED, limit))
+    except MemoryError:
+        return None
+
+
+def tightest_limit(graph):
+    """The bytes of the smallest device that takes the graph: it streams arcs, in some blocks."""
+    limit = next(n for n in itertools.count(0, 64) if held(graph, n) is not None)
+    partition = held(graph, limit)
+    streamed = [r.indices for r in (partition.out, partition.into) if r.indices.streamed]
+    assert max(len(arcs.blocks) for arcs in streamed) > 1
+    return limit
+
+
+def oracle(graph, source):
+    """The level of every vertex, by index."""
+    lengths = np.diff(graph.out.indptr)
+    tails = np.repeat(np.arange(graph.n_rows), lengths)
+    arcs = zip(graph.original_index[tails], graph.original_index[graph.out.indices], strict=True)
+    found = naive.levels(arcs, int(graph.ids.index(source)), directed=True)
+    return np.array([found.get(v, -1) for v in range(graph.n_vertices)])
+
+
+def check_search(graph, source, devices, limit, direction):
+    parent, records, _ = test_gpu.search(graph, source, devices, limit=limit, direction=direction)
+    daskbfs.validate(graph, source, parent, oracle(graph, source))
+    assert {record.device for record in records} == {EMULATED}
+
+
+def check_wavefront(graph, source):
+    level = np.empty(graph.n_rows, np.int32)
+    row = int(np.flatnonzero(graph.original_index == graph.ids.index(source))[0])
+    gpu.wavefront(graph.out.indptr, graph.out.indices, row, level)
+    assert np.array_equal(level, oracle(graph, source)[graph.original_index[: graph.n_rows]])
+
+
+def check_all(graph, source, *, streamed=False, on_two_devices=False):
+    """All directions in core, and in other ways where asked; the baseline; returns how many."""
+    ways = [([EMULATED], None)]
+    if streamed:
+        ways.append(([EMULATED], tightest_limit(graph)))
+    if on_two_devices:
+        ways.append(([EMULATED, EMULATED], None))
+    searches = list(itertools.product(ways, DIRECTIONS))
+    for (devices, limit), direction in searches:
+        check_search(graph, source, devices, limit, direction)
+    check_wavefront(graph, source)
+    return len(searches) + 1
+
+
+CASES = {
+    "path": lambda: check_all(*path()),
+    "star": lambda: check_all(*star()),
+    "kronecker": lambda: check_all(*kronecker(), streamed=True, on_two_devices=True),
+    "directed": lambda: check_all(*directed(), streamed=True),
+}
+
+if __name__ == "__main__":
+    sys.setswitchinterval(1e-6)  # threads take turns often: what is not atomic then shows
+    FakeCUDAShared.array = one_array_for_all_threads
+    names = kernels_that_run()
+    test_gpu.test_bitmaps_become_queues_and_bitmaps_again(257)  # a scan over two blocks
+    print(json.dumps({"searches": CASES[sys.argv[1]](), "kernels": sorted(names)}))

@@ -1,0 +1,50 @@
+"""The GPU's kernels in numba's CUDA simulator: a Python thread for each of the device's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daskbfs.kernels import gpu
+
+ROOT = Path(__file__).parents[1]
+
+
+def simulated(graph):
+    """What searches in the simulator report; a process of its own, since numba asks only once."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.simulated", graph],
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.cudasim
+@pytest.mark.parametrize(
+    ("graph", "n_searches"),
+    [
+        ("star", 4),
+        pytest.param("path", 4, marks=pytest.mark.slow),
+        pytest.param("directed", 7, marks=pytest.mark.slow),
+    ],
+)
+def test_simulated_searches_find_the_levels_of_the_oracle(graph, n_searches):
+    assert simulated(graph)["searches"] == n_searches
+
+
+@pytest.mark.cudasim
+def test_all_kernels_run_in_the_simulator_streamed_and_over_two_devices_too():
+    report = simulated("kronecker")
+    assert report["searches"] == 10
+    assert report["kernels"] == sorted(kernel.py_func.__name__ for kernel in gpu.KERNELS)
