@@ -17,15 +17,25 @@ from distributed import Client
 from daskbfs import config
 from daskbfs.home import check_device, device_limit
 from daskbfs.types import Device
-from daskbfs.watch import WorkerState
+from daskbfs.watch import WorkersLost, WorkerState, guarded
 
 RESOURCES = {Device.GPU: "GPU", Device.GPU_EMULATED: "GPU-EMULATED"}
 """What workers offer that have such a device."""
 
 
 async def asked(client: Client, now: Mapping[str, WorkerState]) -> dict[str, WorkerState]:
-    """The workers that answer, with their devices."""
-    answers = await client.run(_device_here, workers=list(now), on_error="return")
+    """The workers that answer, with their devices; those that are lost meanwhile are left out."""
+    while now:
+        processes = {worker: state.process for worker, state in now.items()}
+        asking = client.run(_device_here, workers=list(now), on_error="return")
+        try:
+            return _found(now, await guarded(client, processes, asking))
+        except WorkersLost as loss:
+            now = {worker: s for worker, s in now.items() if worker not in loss.workers}
+    return {}
+
+
+def _found(now: Mapping[str, WorkerState], answers: Mapping[str, Any]) -> dict[str, WorkerState]:
     found = {}
     for worker, answer in answers.items():
         if isinstance(answer, OSError):  # it has left since

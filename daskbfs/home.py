@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import re
 import types
+import weakref
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
@@ -73,16 +74,18 @@ class DeviceHome(HostHome):
         self._limit = device_limit(device) if limit is None else limit
         with self.active():
             super().__init__(self.put(vertex), self.put(mean_degree), Recycler(self._xp.empty))
-        self._used = vertex.nbytes + mean_degree.nbytes
+        self._shared_bytes = vertex.nbytes + mean_degree.nbytes
+        self._held: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        """Bytes of the rows that live here, by their arcs, for as long as these do."""
 
     def rows(self, out: Rows, into: Rows) -> tuple[Rows, Rows]:
         """Rows on the device; where they do not fit, their arcs stay here and are streamed."""
         sides = [out] if into is out else [out, into]
-        columns = sum(side.nbytes - side.indices.nbytes for side in sides) + into.hub.nbytes
-        self._used += columns
         buffer_arcs = None
         if self._limit is not None:
-            room = self._limit - self._used - self._state_bytes(out)
+            used = self._shared_bytes + sum(self._held.values())
+            used += sum(_columns_bytes(side) for side in sides)
+            room = self._limit - used - self._state_bytes(out)
             if room < sum(side.indices.nbytes for side in sides):
                 buffer_arcs = room // (2 * _ID * len(sides))
                 self._check_longest(sides, room, buffer_arcs)
@@ -105,7 +108,7 @@ class DeviceHome(HostHome):
 
         with self.active():
             arcs = Arcs(rows.indptr, rows.indices, self.vertex, buffer_arcs)
-            self._used += arcs.device_bytes
+            self._held[arcs] = arcs.device_bytes + _columns_bytes(rows)
             return replace(rows, indptr=self.put(rows.indptr), indices=arcs, hub=self.put(rows.hub))
 
     def _state_bytes(self, rows: Rows) -> int:
@@ -139,6 +142,11 @@ class DeviceHome(HostHome):
 
     def active(self) -> Any:
         return contextlib.nullcontext() if self._stream is None else self._stream
+
+
+def _columns_bytes(rows: Rows) -> int:
+    """What rows take beside their arcs, the vertices of their hubs included."""
+    return rows.nbytes - int(rows.indices.nbytes) + rows.hub.nbytes
 
 
 def device_limit(device: Device) -> int | None:

@@ -312,8 +312,9 @@ class BFS:
             if missing:
                 visited = home.get(lease.visited[partition.words])
                 row = first_orphan(visited, parent, partition.n_rows)
+                which = f", row {row} among them," if row >= 0 else ""
                 raise RuntimeError(
-                    f"row {row} of partition {partition.number} was visited by nobody"
+                    f"{missing} rows of partition {partition.number}{which} were visited by nobody"
                 )
         return Part(partition.first, parent)
 
