@@ -78,14 +78,18 @@ class DeviceHome(HostHome):
         self._held: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """Bytes of the rows that live here, by their arcs, for as long as these do."""
 
+    @property
+    def used_bytes(self) -> int:
+        """What numbering and rows take of the device, without searches."""
+        return self._shared_bytes + sum(self._held.values())
+
     def rows(self, out: Rows, into: Rows) -> tuple[Rows, Rows]:
         """Rows on the device; where they do not fit, their arcs stay here and are streamed."""
         sides = [out] if into is out else [out, into]
         buffer_arcs = None
         if self._limit is not None:
-            used = self._shared_bytes + sum(self._held.values())
-            used += sum(_columns_bytes(side) for side in sides)
-            room = self._limit - used - self._state_bytes(out)
+            columns = sum(_columns_bytes(side) for side in sides)
+            room = self._limit - self.used_bytes - columns - self._state_bytes(out)
             if room < sum(side.indices.nbytes for side in sides):
                 buffer_arcs = room // (2 * _ID * len(sides))
                 self._check_longest(sides, room, buffer_arcs)

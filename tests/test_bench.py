@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from daskbfs.bench.partitioning import verdicts
 
 REFERENCE = """
@@ -43,6 +45,7 @@ def test_the_kernel_benchmark_writes_its_figures(tmp_path):
     assert "x the reference" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_partitioning_benchmark_sweeps_and_tells_who_wins(tmp_path):
     words = ["--scale", "9", "--sources", "2", "--share", "0.5", "--json", "out.json"]
     done = subprocess.run(

@@ -43,6 +43,7 @@ def test_simulated_searches_find_the_levels_of_the_oracle(graph, n_searches):
     assert simulated(graph)["searches"] == n_searches
 
 
+@pytest.mark.slow
 @pytest.mark.cudasim
 def test_all_kernels_run_in_the_simulator_streamed_and_over_two_devices_too():
     report = simulated("kronecker")

@@ -142,7 +142,7 @@ def tight(graph):
     layout = lay_out(graph, 1)
     partition = cut(graph, layout, 0, number(graph, layout).on(EMULATED, None))
     home, rows = partition.home, partition.out
-    return home._used + home._state_bytes(rows) - 2 * rows.indices.nbytes // 3
+    return home.used_bytes + home._state_bytes(rows) - 2 * rows.indices.nbytes // 3
 
 
 def check_entering(vertices):

@@ -76,6 +76,7 @@ def crew(tmp_path):
     crew.close()
 
 
+@pytest.mark.slow
 def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_cpu(crew):
     graph = daskbfs.kronecker(12)
     crew.start_worker(*EMULATED_WORKER)
@@ -98,6 +99,7 @@ def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_c
     assert left_behind(crew.client, placed.holding) == ([], [])
 
 
+@pytest.mark.slow
 def test_accelerators_get_what_fits_them_and_the_rest_is_streamed(crew):
     graph = daskbfs.kronecker(13)
     crew.start_worker(*EMULATED_WORKER)
