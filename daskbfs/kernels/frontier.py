@@ -71,6 +71,16 @@ def list_bits(words, first, ids):
 
 
 @kernel
+def outsiders(ids, first, n_rows, found):
+    """Write those of some vertices that are no rows from ``first`` on; returns how many."""
+    n = 0
+    for i in range(ids.size):
+        found[n] = ids[i]
+        n += ids[i] - first >= n_rows  # wraps around for ids below: far too large
+    return n
+
+
+@kernel
 def first_orphan(visited, parent, n_rows):
     """The first visited row without a parent, or -1."""
     for row in range(n_rows):

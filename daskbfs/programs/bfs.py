@@ -18,7 +18,7 @@ from daskbfs.arrays import owned
 from daskbfs.direction import Policy, Summary
 from daskbfs.home import HostHome
 from daskbfs.kernels.compiling import n_threads
-from daskbfs.kernels.frontier import first_orphan, mark, unite, weigh
+from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
 from daskbfs.lease import Frontier, Lease, StaleLease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.telemetry import LevelRecord
@@ -176,7 +176,9 @@ class BFS:
         if numbering.n_partitions == 1:
             return Frontier(awake_count, ids=ids), scout_count, examined
         found = home.get(ids[:awake_count])
-        lease.claims.append(found[(found < partition.first) | (found >= partition.rows.stop)])
+        claims = numbering.arrays.take(numbering.n_global, np.uint32)
+        first, n_rows = np.uint32(partition.first), np.uint32(partition.n_padded)
+        lease.claims.append(claims[: outsiders(found, first, n_rows, claims)].copy())
         return Frontier(awake_count, ids=found), scout_count, examined
 
     def _bottom_up(
