@@ -378,7 +378,7 @@ def partition(
     daskbfs partition kron:20 --devices cpu=1,gpu=2 --strategy high --cpu-share 0.6
     daskbfs partition kron:22 --devices cpu=1,gpu=1 --gpu-memory 256MiB --plot cut.png
     """  # noqa: D301
-    from daskbfs.bench.cutting import Wish, draw, examine, told
+    from daskbfs.bench.cutting import Plan, draw, examine, told
     from daskbfs.io.spec import open_graph
     from daskbfs.io.target import require_target
     from daskbfs.plots import check_picture
@@ -389,7 +389,7 @@ def partition(
     if plot_file:
         require_target(Path(plot_file))
         check_picture(plot_file)
-    wish = Wish.of(strategy, devices, cpu_share, gpu_memory, algorithm, seed)
+    plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, seed)
     with bars(quiet=quiet) as progress:
         opened = open_graph(
             graph,
@@ -399,7 +399,7 @@ def partition(
             seed=seed,
             progress=progress,
         )
-        report = examine(opened, wish)
+        report = examine(opened, plan)
     if json_file:
         _write_json(report, json_file)
     if plot_file:

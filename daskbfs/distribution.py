@@ -10,7 +10,7 @@ import os
 import time
 import uuid
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from distributed import Client, Lock
 from daskbfs import config
 from daskbfs.building import outlined
 from daskbfs.cluster import embedded_client
-from daskbfs.cutting import Cutting, choose_cut
+from daskbfs.cutting import Cutting, Wish, choose_cut
 from daskbfs.devices import asked
 from daskbfs.edges import Origin
 from daskbfs.graph import Outline, RemoteGraph
@@ -40,6 +40,7 @@ class _Shared:
     """What all clients of one graph see."""
 
     name: str
+    cutting: Cutting
     latest: Holding | None = None
     """None once the graph is released."""
     views: weakref.WeakValueDictionary[str, DistributedGraph] = field(
@@ -69,9 +70,8 @@ class DistributedGraph:
     ) -> None:
         self.graph = graph
         self.client = client
-        self._cutting = cutting
         self._holding = holding
-        self._shared = shared or _Shared(uuid.uuid4().hex, holding)
+        self._shared = shared or _Shared(uuid.uuid4().hex, cutting, holding)
         self._shared.views[client.id] = self
 
     @property
@@ -92,7 +92,8 @@ class DistributedGraph:
             if client.scheduler_info(n_workers=0)["id"] != self._scheduler_id():
                 raise ValueError("the graph is on another client's cluster: leave client out")
             holding = self.holding.seen_by(client)
-            view = DistributedGraph(self.graph, client, holding, self._cutting, self._shared)
+            cutting = self._shared.cutting
+            view = DistributedGraph(self.graph, client, holding, cutting, self._shared)
         return view
 
     def _scheduler_id(self) -> Any:
@@ -101,12 +102,12 @@ class DistributedGraph:
     @property
     def strategy(self) -> str:
         """How rows were dealt to partitions."""
-        return self._cutting.strategy
+        return self._shared.cutting.strategy
 
     @property
     def why(self) -> str:
         """Why that strategy, in one sentence."""
-        return self._cutting.why
+        return self._shared.cutting.why
 
     @property
     def placement(self) -> Placement:
@@ -176,15 +177,19 @@ class DistributedGraph:
     async def _rebalance_once(self, silent: Collection[str]) -> None:
         before = self.holding
         now = await some_workers(self.client, without=silent)
-        layout, devices = before.layout, _devices(now)
+        layout, devices, cutting = before.layout, _devices(now), self._shared.cutting
         if len(now) > before.n_partitions:
             placement = place(len(now), devices)
-            layout = self._cutting.among(placement.on(devices)).lay_out(self.graph)
+            cutting = choose_cut(
+                self.graph, placement.on(devices), self._shared.cutting.wish, _room(placement, now)
+            )
+            layout = cutting.lay_out(self.graph)
         else:
             wanted, weights = before.placement.on(before.devices), self._weights(layout)
             placement = place_again(before.placement, devices, weights, wanted, level=True)
         if placement != before.placement or layout is not before.layout:
             await self._move(before, layout, placement, now)
+            self._shared.cutting = cutting
 
     def release(self) -> Any:
         """Free all memory that the graph has on the cluster; it cannot be searched any more."""
@@ -204,7 +209,15 @@ class DistributedGraph:
             now = await some_workers(self.client, without=silent)
             wanted, weights = before.placement.on(before.devices), self._weights(before.layout)
             placement = place_again(before.placement, _devices(now), weights, wanted)
-            await self._move(before, before.layout, placement, now)
+            try:
+                await self._move(before, before.layout, placement, now)
+            except MemoryError:  # of a device: whatever is lost may fit a CPU worker
+                for p, holder in enumerate(before.placement.holders):
+                    wanted[p] = wanted[p] if holder in now else Device.CPU
+                elsewhere = place_again(before.placement, _devices(now), weights, wanted)
+                if elsewhere == placement:
+                    raise
+                await self._move(before, before.layout, elsewhere, now)
 
     async def _move(
         self, before: Holding, layout: Layout, placement: Placement, now: dict[str, WorkerState]
@@ -325,12 +338,10 @@ async def spread(
             if n_cpu is not None:
                 devices = [Device.CPU] * n_cpu + [Device.GPU] * (n_partitions - n_cpu)
             if isinstance(graph, Origin):
-                _check_one_side(devices)
                 graph = await outlined(graph, client, now, progress)
             check_count(graph, n_partitions)
-            limits = [s.device_bytes for s in now.values() if s.device_bytes is not None]
-            fits = min(limits) if limits and Device.CPU in devices else None  # else it is streamed
-            cutting = choose_cut(graph, devices, strategy, seed, cpu_share, fits)
+            wish = Wish(strategy, seed, cpu_share)
+            cutting = choose_cut(graph, devices, wish, _room(placement, now))
             layout = cutting.lay_out(graph)
             holding = await put(graph, client, layout, placement, now, progress=progress)
             if isinstance(graph, RemoteGraph):
@@ -347,13 +358,15 @@ def _devices(now: Mapping[str, WorkerState]) -> dict[str, Device]:
     return {worker: state.device for worker, state in now.items()}
 
 
-def _check_one_side(devices: Sequence[Device]) -> None:
-    kinds = sorted(set(devices))
-    if len(kinds) > 1:
-        raise ValueError(
-            f"workers that build a graph need one kind of device, and these have {', '.join(kinds)}"
-            ": build it first, with read_graph or kronecker, and distribute that"
-        )
+def _room(placement: Placement, now: Mapping[str, WorkerState]) -> int | None:
+    """Bytes for each partition on an accelerator, where these are known and there is a CPU too."""
+    on_cpu = [now[worker].device is Device.CPU for worker in placement.workers]
+    rooms = [
+        state.device_bytes // len(placement.held_by(worker))
+        for worker, state in now.items()
+        if state.device_bytes is not None and worker in placement.workers
+    ]
+    return min(rooms) if rooms and any(on_cpu) else None  # without a CPU, it is streamed
 
 
 async def some_workers(client: Client, without: Collection[str] = ()) -> dict[str, WorkerState]:

@@ -305,8 +305,8 @@ def check_memory(holding: Holding, kept: _Kept, now: Mapping[str, WorkerState]) 
     for worker in holding.placement.workers:
         state = now[worker]
         fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
-        if state.memory_limit is None or not fresh or state.device is not Device.CPU:
-            continue  # devices look after their own memory
+        if state.memory_limit is None or not fresh or state.device is Device.GPU:
+            continue  # GPUs look after their own memory
         needs = {p: partition_footprint(graph, layout, p) for p in fresh}
         needed = sum(need.rows + need.state for need in needs.values())
         needed += needs[fresh[0]].numbering

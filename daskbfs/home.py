@@ -1,7 +1,7 @@
 """The memory that partitions live in, and the kernels that work there: the host's, or a device's.
 
 Programs are written once: they put what arrives, run kernels, and get what leaves. In the host's
-memory nothing moves; on a GPU only frontiers cross the bus, once each way for each level.
+memory nothing moves; to and from a GPU go frontiers and counts, and arcs that did not fit it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import contextlib
 import importlib
 import importlib.util
 import re
+import threading
 import types
 import weakref
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
+import numba
 import numpy as np
 
 from daskbfs import config
@@ -23,7 +25,7 @@ from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Rows
 from daskbfs.kernels import cpu
 from daskbfs.machine import human_bytes
-from daskbfs.memory import RESULTS, footprint
+from daskbfs.memory import footprint
 from daskbfs.types import Device
 
 _ID = 4  # bytes of a vertex number
@@ -69,8 +71,11 @@ class DeviceHome(HostHome):
         self.device = device
         self.kernels = importlib.import_module("daskbfs.kernels.gpu")
         self._xp = np if device is Device.GPU_EMULATED else importlib.import_module("cupy")
-        self._stream = None if self._xp is np else self._xp.cuda.Stream(non_blocking=True)
-        self._on_the_way: list[np.ndarray] = []
+        self._stream = None
+        if self._xp is not np:
+            numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a level over few rows is small
+            self._stream = self._xp.cuda.Stream(non_blocking=True)
+        self._on_the_way = threading.local()  # pinned memory that a thread's copies are made from
         self._limit = device_limit(device) if limit is None else limit
         with self.active():
             super().__init__(self.put(vertex), self.put(mean_degree), Recycler(self._xp.empty))
@@ -87,25 +92,34 @@ class DeviceHome(HostHome):
         """Rows on the device; where they do not fit, their arcs stay here and are streamed."""
         sides = [out] if into is out else [out, into]
         buffer_arcs = None
+        state = self._state_bytes(out)
         if self._limit is not None:
             columns = sum(_columns_bytes(side) for side in sides)
-            room = self._limit - self.used_bytes - columns - self._state_bytes(out)
+            room = self._limit - self.used_bytes - columns - state
             if room < sum(side.indices.nbytes for side in sides):
-                buffer_arcs = room // (2 * _ID * len(sides))
-                self._check_longest(sides, room, buffer_arcs)
+                buffer_arcs = self._buffer_arcs(sides, room)
         there = [self._on_device(side, buffer_arcs) for side in sides]
+        self._held[there[0].indices] += state
+        self._arrive()
         return there[0], there[-1]
 
-    def _check_longest(self, sides: list[Rows], room: int, buffer_arcs: int) -> None:
-        longest = max(int(np.diff(side.indptr).max(initial=0)) for side in sides)
-        if buffer_arcs < longest:
+    def _buffer_arcs(self, sides: list[Rows], room: int) -> int:
+        """The size of each of two buffers for each side; others should have room too."""
+        from daskbfs.kernels.arcs import largest_word
+
+        least = max(largest_word(side.indptr) for side in sides)
+        n_buffers = 2 * len(sides)
+        if n_buffers * _ID * least > room:
             assert self._limit is not None
             raise MemoryError(
                 f"a partition of {sides[0].n_rows} rows does not fit a device of "
                 f"{human_bytes(self._limit)}: beside its arcs it needs "
-                f"{human_bytes(self._limit - room)}, and its longest row {longest} arcs at once; "
-                "give the CPU a larger share, or cut the graph into more partitions"
+                f"{human_bytes(self._limit - room)} with a search, and {n_buffers} buffers of "
+                f"{human_bytes(_ID * least)} for the longest rows; give the CPU a larger share, or "
+                "use more devices"
             )
+        half = room // (2 * n_buffers * _ID)
+        return int(max(least, min(half, config.get("gpu.buffer-bytes") // _ID)))
 
     def _on_device(self, rows: Rows, buffer_arcs: int | None) -> Rows:
         from daskbfs.kernels.arcs import Arcs
@@ -116,9 +130,8 @@ class DeviceHome(HostHome):
             return replace(rows, indptr=self.put(rows.indptr), indices=arcs, hub=self.put(rows.hub))
 
     def _state_bytes(self, rows: Rows) -> int:
-        """What searches take."""
-        state = footprint(rows.n_rows, 0, None, self.vertex.size).state
-        return state - (RESULTS - 1) * rows.hub.nbytes  # results leave the device at once
+        """What a search takes at most."""
+        return footprint(rows.n_rows, 0, None, self.vertex.size).device_state
 
     def put(self, array: np.ndarray) -> Any:
         if self._xp is np:
@@ -127,9 +140,10 @@ class DeviceHome(HostHome):
 
         pinned = cupyx.empty_pinned(array.shape, array.dtype)
         pinned[...] = array
-        self._on_the_way.append(pinned)
-        there = self._xp.empty(array.shape, array.dtype)
-        there.set(pinned, stream=self._stream)
+        self._on_the_way.__dict__.setdefault("pinned", []).append(pinned)
+        with self.active():
+            there = self._xp.empty(array.shape, array.dtype)
+            there.set(pinned, stream=self._stream)
         return there
 
     def get(self, array: Any) -> np.ndarray:
@@ -140,9 +154,14 @@ class DeviceHome(HostHome):
 
         pinned: np.ndarray = cupyx.empty_pinned(array.shape, array.dtype)
         array.get(stream=self._stream, out=pinned)
-        self._stream.synchronize()  # type: ignore[union-attr]
-        self._on_the_way.clear()
+        self._arrive()
         return pinned
+
+    def _arrive(self) -> None:
+        """Wait until what this thread has put or wants to get is there."""
+        if self._stream is not None:
+            self._stream.synchronize()
+            self._on_the_way.__dict__.clear()
 
     def active(self) -> Any:
         return contextlib.nullcontext() if self._stream is None else self._stream
@@ -159,6 +178,7 @@ def device_limit(device: Device) -> int | None:
     if limit is None and device is Device.GPU:
         import cupy
 
+        cupy.get_default_memory_pool().free_all_blocks()  # what it keeps for later is free
         free, _ = cupy.cuda.Device().mem_info
         limit = int(config.get("gpu.memory-share") * free)
     return limit

@@ -89,18 +89,33 @@ def chosen_gpus(gpus: str | int | Sequence[int]) -> list[int]:
     """The numbers of the GPUs that were asked for; an error where they are not there."""
     if gpus == 0:
         return []
-    there = n_gpus()
+    there = _visible(n_gpus())
     if gpus == "all":
-        which = list(range(there))
+        which = there
     elif isinstance(gpus, str):
         raise ValueError(f"gpus {gpus!r} cannot be read: 'all', a number, or numbers of GPUs")
+    elif isinstance(gpus, int):
+        which = there[:gpus] if 0 < gpus <= len(there) else []
     else:
-        which = list(range(gpus)) if isinstance(gpus, int) else [int(gpu) for gpu in gpus]
-    if not which or not 0 <= min(which) <= max(which) < there:
-        raise ValueError(f"gpus {gpus!r} are not there: this machine has {there}, from 0 on")
+        which = [int(gpu) for gpu in gpus]
+    if not which or not set(which) <= set(there):
+        raise ValueError(f"gpus {gpus!r} are not there: GPUs to be seen here are {there}")
     if importlib.util.find_spec("dask_cuda") is None:
         raise RuntimeError(f"GPU workers need dask_cuda: {INSTALL[Device.GPU]}")
     return which
+
+
+def _visible(n: int) -> list[int]:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves of so many."""
+    told = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if told is None:
+        return list(range(n))
+    try:
+        return [int(word) for word in told.split(",") if word.strip()]
+    except ValueError:
+        raise ValueError(
+            f"CUDA_VISIBLE_DEVICES {told!r} cannot be read: write numbers, for example 0,1"
+        ) from None
 
 
 def apart(
@@ -168,6 +183,8 @@ def _gpu_worker(gpu: int, cores: Sequence[int] | None) -> dict[str, Any]:
         "dashboard_address": ":0",
         "silence_logs": logging.WARNING,
         "resources": {RESOURCES[Device.GPU]: 1},
+        "preload": [spec["options"]["preload"], LEAVE_INTERRUPTS],
+        "preload_argv": [[spec["options"]["preload_argv"]], []],
     }
     if cores is not None:
         ours["plugins"] = [*spec["options"]["plugins"], Affinity(cores)]

@@ -26,22 +26,35 @@ class Footprint:
     state: int
     """A lease, and results: one breadth-first search at a time."""
 
+    device_state: int
+    """The same on an accelerator: results leave it, but what comes and goes counts too."""
+
     @property
     def total(self) -> int:
+        """On a CPU worker."""
         return self.rows + self.numbering + self.state
+
+    @property
+    def on_device(self) -> int:
+        """On an accelerator."""
+        return self.rows + self.numbering + self.device_state
 
 
 def footprint(n_rows: int, out_arcs: int, in_arcs: int | None, n_global: int) -> Footprint:
     """What a partition takes; ``in_arcs`` is None for undirected graphs."""
     rows = _rows(n_rows, out_arcs) + (0 if in_arcs is None else _rows(n_rows, in_arcs))
     bitmap = _WORD * (n_global // WORD_BITS)
+    result = _ID * word_padded(n_rows)
+    lease = 3 * bitmap  # visited, and two frontiers
+    lease += 2 * _ID * n_global  # two queues
+    lease += _ID * n_global  # parents found for others
+    passing = 4 * bitmap  # a frontier, what was found, the place of each half word
+    passing += 2 * _ID * n_global  # parents that others found
     return Footprint(
         rows=rows + _ID * word_padded(n_rows),  # the vertices of hubs
         numbering=_ID * n_global + 4 * (n_global // WORD_BITS),  # vertices, mean degrees
-        state=3 * bitmap  # visited, and two frontiers
-        + 2 * _ID * n_global  # two queues
-        + _ID * n_global  # parents found for others
-        + RESULTS * _ID * word_padded(n_rows),
+        state=lease + RESULTS * result,
+        device_state=lease + passing + result,
     )
 
 

@@ -110,7 +110,11 @@ class Partition(Pinned):
         return self.out.nbytes + self.hub_vertex.nbytes + (self.into.nbytes if directed else 0)
 
     def __sizeof__(self) -> int:
-        return self.nbytes
+        """What Dask should know of: memory of the host."""
+        if self.home.device is not Device.GPU:
+            return self.nbytes
+        into = 0 if self.into is self.out else self.into.indices.host_bytes
+        return int(self.out.indices.host_bytes + into)
 
     @property
     def what(self) -> str:
@@ -176,7 +180,7 @@ def lay_out_to_fit(
     def fits(n_rows: int, n_arcs: int) -> bool:
         mine, arcs = -(-n_rows // n_others), int(arcs_share * n_arcs / n_others)
         need = footprint(mine, arcs, arcs if graph.directed else None, n_global)
-        return need.total <= slack * other_bytes
+        return need.on_device <= slack * other_bytes
 
     slack = 1.0
     while True:  # partitions of a side are only about equal
@@ -187,7 +191,9 @@ def lay_out_to_fit(
                 f"{human_bytes(other_bytes)} each, and there is no CPU for the rest: add one"
             )
         layout = layout_of(handed_out.deal(n_cpu_rows, n_cpu, n_others), n_partitions)
-        needs = [partition_footprint(graph, layout, p).total for p in range(n_cpu, n_partitions)]
+        needs = [
+            partition_footprint(graph, layout, p).on_device for p in range(n_cpu, n_partitions)
+        ]
         if max(needs) <= other_bytes:
             return layout
         if n_cpu_rows == graph.n_rows:

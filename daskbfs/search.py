@@ -57,10 +57,10 @@ def bfs(
         A Dask client, for a graph that is not distributed yet; None starts a cluster with one
         worker inside this process.
     driver
-        What runs the levels: ``"resident"``, one task on each worker for the whole search, which
-        is fastest; ``"waves"``, a task on each worker and a gather for each level, which Dask's
-        dashboard shows; ``"direct"``, a loop in this process, without Dask; ``"auto"``, resident
-        where one worker holds everything, else waves. None takes the configured one
+        What runs the levels: ``"resident"``, one task on each worker for the whole search, the
+        fastest on a cluster; ``"waves"``, a task on each worker and a gather for each level, which
+        Dask's dashboard shows; ``"direct"``, a loop in this process, without Dask; ``"auto"``,
+        resident where one worker holds everything, else waves. None takes the configured one
         (``daskbfs.driver``).
     direction
         ``"beamer"``, ``"coordinator"``, ``"top_down"`` or ``"bottom_up"``; None takes the

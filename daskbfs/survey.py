@@ -50,6 +50,7 @@ def survey(graph: Graph, layout: Layout, devices: Sequence[Device]) -> list[Part
     for p, rows in enumerate(layout.rows):
         lengths = graph.out.lengths(rows)
         n_arcs = int(lengths.sum(dtype=np.int64))
+        need = partition_footprint(graph, layout, p)
         seen = np.zeros(-(-graph.n_rows // WORD_BITS), np.uint64)
         crossing = boundary(
             rows, graph.out.indptr, graph.out.indices, owner, np.uint32(p), seen, n_threads()
@@ -66,7 +67,7 @@ def survey(graph: Graph, layout: Layout, devices: Sequence[Device]) -> list[Part
                 max_degree=int(lengths.max(initial=0)),
                 boundary_edges=int(crossing),
                 aggregated_messages=int(count_bits(seen)),
-                bytes=partition_footprint(graph, layout, p).total,
+                bytes=need.total if devices[p] is Device.CPU else need.on_device,
                 bitmap_bytes=-(-rows.size // 8),
             )
         )

@@ -77,7 +77,11 @@ def test_gpus_that_the_machine_does_not_have_are_told(monkeypatch):
     assert chosen_gpus("all") == [0, 1]
     assert chosen_gpus([1]) == [1]
     for gpus in (3, [2], [-1]):
-        with pytest.raises(ValueError, match="are not there: this machine has 2, from 0 on"):
+        with pytest.raises(ValueError, match=r"are not there: GPUs to be seen here are \[0, 1\]"):
             chosen_gpus(gpus)
     with pytest.raises(ValueError, match="'some' cannot be read"):
         chosen_gpus("some")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert chosen_gpus("all") == chosen_gpus(1) == [1]
+    with pytest.raises(ValueError, match=r"are not there: GPUs to be seen here are \[1\]"):
+        chosen_gpus([0])

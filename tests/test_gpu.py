@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,12 +12,14 @@ import pytest
 import daskbfs
 from daskbfs.home import check_device
 from daskbfs.kernels import cpu, emulator, gpu
-from daskbfs.kernels.arcs import Arcs
+from daskbfs.kernels.arcs import Arcs, largest_word
 from daskbfs.partition import cut, lay_out, number
+from daskbfs.programs.bfs import BFS
 from daskbfs.search import _program
 from daskbfs.superstep import Share, run_search
 from daskbfs.types import NONE, Device
-from tests import naive
+from daskbfs.warming import warm
+from tests import naive, strict_cupy
 from tests.conftest import check_against_oracle
 
 CPU, EMULATED = Device.CPU, Device.GPU_EMULATED
@@ -105,19 +109,65 @@ def test_random_graphs_against_the_oracle(directed):
 
 
 @pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up"])
-@pytest.mark.parametrize("devices", [[EMULATED], [CPU, EMULATED]])
-def test_partitions_larger_than_their_device_are_streamed(kron12, devices, direction):
+@pytest.mark.parametrize(
+    ("devices", "limit"),
+    [([EMULATED], 480_000), ([CPU, EMULATED], 250_000), ([EMULATED] * 2, 560_000)],
+)
+def test_partitions_larger_than_their_device_are_streamed(kron12, devices, limit, direction):
     source = int(kron12.random_sources(1)[0])
-    whole = number(kron12, lay_out(kron12, 1)).__sizeof__() + kron12.out.nbytes
-    parent, _, partitions = search(
-        kron12, source, devices, limit=int(0.75 * whole), direction=direction
-    )
+    parent, _, partitions = search(kron12, source, devices, limit=limit, direction=direction)
     check(kron12, source, parent)
     arcs = partitions[-1].out.indices
-    if devices == [EMULATED]:
-        assert arcs.streamed
-        assert len(arcs.blocks) > 2
-        assert arcs.device_bytes < arcs.nbytes
+    assert arcs.streamed
+    assert len(arcs.blocks) > 2
+    assert arcs.device_bytes < arcs.nbytes
+
+
+def test_two_searches_at_once_do_not_share_buffers(kron12):
+    sources = [int(v) for v in kron12.random_sources(12)]
+    layout = lay_out(kron12, 1)
+    partition = cut(kron12, layout, 0, number(kron12, layout).on(EMULATED, 480_000))
+    assert partition.out.indices.streamed
+    place = layout.global_id[kron12.order]
+
+    def found(source):
+        outcome = run_search(_program(kron12, source, place), [partition], Share(1))
+        return source, outcome.parts[0].parent[place]
+
+    with ThreadPoolExecutor(4) as pool:
+        for source, parents in pool.map(found, sources):
+            parent = np.where(parents == NONE, -1, parents.astype(np.int64))
+            parent[source] = source
+            check(kron12, source, parent)
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2, 4])
+@pytest.mark.parametrize("limit", [800_000, 1_200_000, 2_000_000])
+def test_rows_and_leases_keep_to_the_limit(kron12, n_partitions, limit):
+    layout = lay_out(kron12, n_partitions, n_cpu=0, cpu_share=0.0)
+    numbering = number(kron12, layout).on(EMULATED, limit)
+    try:
+        partitions = [cut(kron12, layout, p, numbering) for p in range(n_partitions)]
+    except MemoryError:
+        assert n_partitions == 4  # four leases are too much for the smaller ones
+        assert limit < 2_000_000
+        return
+    home = numbering.home
+    leases = sum(BFS(0, 1, None).open(partition, None).nbytes for partition in partitions)
+    held = sum(a.nbytes for p in partitions for a in (p.out.indptr, p.out.hub, p.hub_vertex))
+    held += sum(p.out.indices.device_bytes for p in partitions) + numbering.__sizeof__()
+    assert held + leases <= home.used_bytes <= limit
+    del partitions
+    gc.collect()
+    assert home.used_bytes == numbering.__sizeof__()
+
+
+def test_buffers_are_as_large_as_the_longest_rows_need(kron12):
+    indptr = np.arange(0, 65 * 2000, 2000, dtype=np.uint32)
+    assert largest_word(indptr) == 32 * 2000
+    assert largest_word(np.array([0, 3, 7], np.uint32)) == 7
+    arcs = Arcs(indptr, np.zeros(int(indptr[-1]), np.uint32), np.empty(0), 32 * 2000)
+    assert max(b.last_arc - b.first_arc for b in arcs.blocks) == 32 * 2000
 
 
 def test_both_directions_of_a_directed_graph_are_streamed():
@@ -125,7 +175,7 @@ def test_both_directions_of_a_directed_graph_are_streamed():
     graph = daskbfs.from_edges(edges, directed=True)
     source = int(graph.random_sources(1)[0])
     for direction in ("top_down", "bottom_up"):
-        options = {"limit": 700_000, "direction": direction}
+        options = {"limit": 800_000, "direction": direction}
         parent, _, (partition,) = search(graph, source, [EMULATED], **options)
         check(graph, source, parent)
         assert partition.out.indices.streamed
@@ -185,6 +235,34 @@ def test_blocks_shared_by_two_threads_find_the_same_levels(kron12):
             check(kron12, int(source), parent)
     finally:
         emulator.set_host_threads(1)
+
+
+@pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up"])
+@pytest.mark.parametrize(
+    ("devices", "limit"),
+    [
+        ([Device.GPU], None),
+        ([Device.GPU], 480_000),
+        ([CPU, Device.GPU], None),
+        ([CPU, Device.GPU], 250_000),
+        ([Device.GPU] * 2, 560_000),
+    ],
+)
+def test_arrays_of_host_and_device_do_not_mix(monkeypatch, kron12, devices, limit, direction):
+    strict_cupy.install(monkeypatch)
+    source = int(kron12.random_sources(1)[0])
+    parent, records, partitions = search(kron12, source, devices, limit=limit, direction=direction)
+    check(kron12, source, parent)
+    assert {record.device for record in records} == set(devices)
+    assert partitions[-1].out.indices.streamed == (limit is not None)
+    assert partitions[-1].__sizeof__() == partitions[-1].out.indices.host_bytes
+
+
+def test_kernels_for_a_gpu_are_made_ready_there(monkeypatch):
+    strict_cupy.install(monkeypatch)
+    warm.__wrapped__("uint32", 2, Device.GPU)
+    with pytest.raises(AssertionError):
+        gpu.bitmap_to_queue(np.zeros(4, np.uint64).view(strict_cupy.ndarray), np.zeros(256), 1)
 
 
 def test_a_gpu_that_is_not_there_is_told():

@@ -64,14 +64,19 @@ def test_the_cpu_gets_its_share_and_high_the_hubs(kron12, hybrid):
         daskbfs.distribute(kron12, hybrid, cpu_share=1.5)
 
 
-def test_unlike_workers_do_not_build_a_graph(hybrid):
-    with pytest.raises(ValueError, match="these have cpu, gpu-emulated: build it first"):
-        daskbfs.distribute("kron:10", hybrid)
+def test_unlike_workers_build_a_graph_together(hybrid):
+    placed = daskbfs.distribute("kron:12", hybrid, strategy="high")
+    source = int(placed.random_sources(1)[0])
+    result = daskbfs.bfs(placed, source)
+    daskbfs.validate(placed.graph, source, result.parent)
+    check(daskbfs.kronecker(12), source, result)
+    placed.release()
 
 
 @pytest.fixture
-def crew(tmp_path):
-    crew = Crew(1, tmp_path, {"DASK_DASKBFS__GPU__MEMORY_LIMIT": "700000"})
+def crew(tmp_path, request):
+    limit = getattr(request, "param", 700_000)
+    crew = Crew(1, tmp_path, {"DASK_DASKBFS__GPU__MEMORY_LIMIT": str(limit)})
     yield crew
     crew.close()
 
@@ -97,6 +102,38 @@ def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_c
         assert placed.placement.on(placed.devices()) == expected
     del result
     assert left_behind(crew.client, placed.holding) == ([], [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("crew", [250_000], indirect=True)
+def test_a_partition_that_does_not_fit_the_gpu_that_is_left_moves_to_the_cpu(crew):
+    graph = daskbfs.kronecker(12)
+    crew.start_worker(*EMULATED_WORKER)
+    crew.start_worker(*EMULATED_WORKER)
+    crew.client.wait_for_workers(3, timeout=60)
+    placed = daskbfs.distribute(graph, crew.client, cpu_share=0.4)
+    source = int(graph.random_sources(1)[0])
+    check(graph, source, daskbfs.bfs(placed, source))
+    os.kill(crew.pids()[placed.placement.holders[2]], signal.SIGKILL)
+    check(graph, source, daskbfs.bfs(placed, source))
+    assert placed.placement.on(placed.devices()) == [CPU, EMULATED, CPU]
+
+
+@pytest.mark.slow
+def test_a_gpu_that_joins_is_used_when_the_graph_is_balanced_again(crew):
+    graph = daskbfs.kronecker(12)
+    placed = daskbfs.distribute(graph, crew.client)
+    assert "all partitions are on CPU workers" in placed.why
+    crew.start_worker(*EMULATED_WORKER)
+    crew.client.wait_for_workers(2, timeout=60)
+    placed.rebalance()
+    fresh = daskbfs.distribute(graph, crew.client)
+    assert placed.placement.on(placed.devices()) == [CPU, EMULATED]
+    assert (placed.strategy, placed.why) == (fresh.strategy, fresh.why)
+    for mine, its in zip(placed.layout.rows, fresh.layout.rows, strict=True):
+        assert np.array_equal(mine, its)
+    source = int(graph.random_sources(1)[0])
+    check(graph, source, daskbfs.bfs(placed, source))
 
 
 @pytest.mark.slow

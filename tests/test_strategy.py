@@ -133,10 +133,10 @@ def test_offsets_of_64_bits_are_foretold_where_arcs_need_them():
 @pytest.mark.parametrize("n_others", [1, 3])
 def test_as_much_as_fits_goes_to_the_accelerators(strategy, n_others):
     graph = daskbfs.kronecker(13)
-    whole = partition_footprint(graph, lay_out(graph, 1), 0).total
+    whole = partition_footprint(graph, lay_out(graph, 1), 0).on_device
     for room in (whole // 2, whole // 3, 2 * whole):
         layout = lay_out_to_fit(graph, 1, n_others, room, strategy)
-        needs = [partition_footprint(graph, layout, p).total for p in range(1, n_others + 1)]
+        needs = [partition_footprint(graph, layout, p).on_device for p in range(1, n_others + 1)]
         assert max(needs) <= room
         if room >= whole:
             assert layout.rows[0].size == 0

@@ -11,7 +11,7 @@ from dask.utils import parse_bytes
 
 from daskbfs import __version__, machine
 from daskbfs.bench.trials import graph_record
-from daskbfs.cutting import choose_cut
+from daskbfs.cutting import Wish, choose_cut
 from daskbfs.graph import Graph
 from daskbfs.plots import COLOURS, canvas, save
 from daskbfs.strategy import check_share
@@ -20,17 +20,13 @@ from daskbfs.types import Device, parse_devices
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a user asked for."""
+class Plan:
+    """What a user wants to see cut: how, and for what."""
 
-    strategy: str
+    wish: Wish
     devices: tuple[Device, ...]
-    cpu_share: float | None
-    """None: as little as possible, or as configured where nobody knows what fits."""
     other_bytes: int | None
     """Memory of each accelerator."""
-    algorithm: str
-    seed: int
 
     @classmethod
     def of(
@@ -41,15 +37,14 @@ class Wish:
         gpu_memory: str | None,
         algorithm: str,
         seed: int,
-    ) -> Wish:
-        """The wish behind some words."""
+    ) -> Plan:
+        """The plan behind some words."""
         memory = None if gpu_memory is None else _bytes(gpu_memory)
-        fit = cpu_share == "fit" or (cpu_share is None and memory is not None)
-        if fit and memory is None:
+        if cpu_share == "fit" and memory is None:
             raise ValueError("cpu_share 'fit' needs to know what fits: give --gpu-memory")
-        share = None if fit or cpu_share is None else check_share(_number(cpu_share))
-        kinds = tuple(parse_devices(devices))
-        return cls(strategy, kinds, share, memory, algorithm, seed)
+        share = None if cpu_share in (None, "fit") else check_share(_number(cpu_share))
+        wish = Wish(strategy, seed, share, algorithm)
+        return cls(wish, tuple(parse_devices(devices)), memory)
 
 
 def _bytes(text: str) -> int:
@@ -59,28 +54,20 @@ def _bytes(text: str) -> int:
         raise ValueError(f"{text!r} is no amount of memory: write, for example, 16GiB") from None
 
 
-def _number(text: str) -> float:
+def _number(text: str | None) -> float:
     try:
-        return float(text)
+        return float(text or "")
     except ValueError:
         raise ValueError(f"cpu_share {text!r} is neither a share, from 0 to 1, nor 'fit'") from None
 
 
-def examine(graph: Graph, wish: Wish) -> dict[str, Any]:
+def examine(graph: Graph, plan: Plan) -> dict[str, Any]:
     """Cut a graph, on paper, and look at the partitions."""
     start = time.perf_counter()
-    cutting = choose_cut(
-        graph,
-        wish.devices,
-        wish.strategy,
-        wish.seed,
-        wish.cpu_share,
-        wish.other_bytes,
-        wish.algorithm,
-    )
+    cutting = choose_cut(graph, plan.devices, plan.wish, plan.other_bytes)
     layout = cutting.lay_out(graph)
     seconds = time.perf_counter() - start
-    partitions = [found.to_dict() for found in survey(graph, layout, wish.devices)]
+    partitions = [found.to_dict() for found in survey(graph, layout, plan.devices)]
     return {
         "daskbfs": __version__,
         "machine": machine.describe(),

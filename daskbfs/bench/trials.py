@@ -63,7 +63,7 @@ def placed_graph(
     elif devices:
         counts = [devices.count(kind) for kind in Device]
         with HybridCluster(*counts) as cluster, cluster.get_client() as client:
-            yield distribute(build_graph(origin, progress), client, **how)  # type: ignore[arg-type]
+            yield distribute(origin, client, **how)  # type: ignore[arg-type]
     else:
         with local_cluster(n_workers or 1) as cluster, cluster.get_client() as client:
             alone = (n_workers or 1) == 1

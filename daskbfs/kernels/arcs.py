@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,11 @@ class Block:
     spans: tuple[Span, ...]
 
 
+Brought = Generator[tuple[Block, Any, int], None, None]
+"""Blocks one after the other, each with its arcs on the device and the number of the first of them;
+to be closed by whoever does not take them all."""
+
+
 class Arcs:
     """The neighbours of all rows of a partition; what kernels call ``indices``.
 
@@ -59,6 +65,7 @@ class Arcs:
         ]
         self._first_words = self._xp.asarray(-(-np.array(cuts) // _ROWS_OF_A_WORD))
         self._slots: list[_Slot] = []
+        self._streaming = threading.Lock()  # two searches at once would share the buffers
         if buffer_arcs is None:
             self._held = self._xp.asarray(indices)
             return
@@ -77,7 +84,12 @@ class Arcs:
         """Memory of the device that they take."""
         return self.nbytes if self._held is not None else sum(s.nbytes for s in self._slots)
 
-    def with_rows_of(self, queue: Any) -> Iterator[tuple[Block, Any, int]]:
+    @property
+    def host_bytes(self) -> int:
+        """Memory of the host that they take, beside a device."""
+        return self.nbytes if self.streamed else 0
+
+    def with_rows_of(self, queue: Any) -> Brought:
         """Blocks with rows of an ascending queue; their spans are places in it."""
         edges = sorted({e for b in self.blocks for span in b.spans for e in span[:2]})
         asked = self._xp.asarray(np.array(edges, np.uint32))
@@ -93,7 +105,7 @@ class Arcs:
                 wanted.append(Block(*rows, spans))
         return self._brought(wanted)
 
-    def with_work(self, visited: Any, next_frontier: Any) -> Iterator[tuple[Block, Any, int]]:
+    def with_work(self, visited: Any, next_frontier: Any) -> Brought:
         """Blocks with rows that are neither visited nor found; their spans are rows."""
         if not self.streamed:
             return self._brought(self.blocks)
@@ -104,24 +116,24 @@ class Arcs:
             [b for b, is_busy in zip(self.blocks, busy.tolist(), strict=True) if is_busy]
         )
 
-    def _brought(self, blocks: list[Block]) -> Iterator[tuple[Block, Any, int]]:
+    def _brought(self, blocks: list[Block]) -> Brought:
         """Each block with its arcs on the device, and the number of the first of these."""
         if self._held is not None:
             for block in blocks:
                 yield block, self._held, 0
             return
-        for slot in self._slots:
-            slot.wait_for_others()
-        for turn, block in enumerate(blocks):
-            slot = self._slots[turn % 2]
-            with slot.active():
-                yield (
-                    block,
-                    slot.filled(self._host[block.first_arc : block.last_arc]),
-                    (block.first_arc),
-                )
-        for slot in self._slots:
-            slot.let_others_wait()
+        with self._streaming:
+            for slot in self._slots:
+                slot.wait_for_others()
+            try:
+                for turn, block in enumerate(blocks):
+                    slot = self._slots[turn % 2]
+                    with slot.active():
+                        arcs = slot.filled(self._host[block.first_arc : block.last_arc])
+                        yield block, arcs, block.first_arc
+            finally:
+                for slot in self._slots:
+                    slot.let_others_wait()
 
 
 class _Slot:
@@ -187,6 +199,12 @@ def _within(classes: list[Span], first: int, last: int) -> tuple[Span, ...]:
     """The parts of spans between two rows."""
     parts = [(max(a, first), min(b, last), width) for a, b, width in classes]
     return tuple(part for part in parts if part[0] < part[1])
+
+
+def largest_word(indptr: np.ndarray) -> int:
+    """The most arcs that rows of one word have: a block cannot be smaller."""
+    at = np.append(indptr[:-1:_ROWS_OF_A_WORD], indptr[-1:])
+    return int(np.diff(at.astype(np.int64)).max(initial=0))
 
 
 def _cuts(indptr: np.ndarray, most_arcs: int) -> list[int]:

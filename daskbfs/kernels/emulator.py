@@ -26,7 +26,6 @@ from numba.cuda.compiler import _compile_pyfunc_with_fixup  # private: the versi
 _INDICES = [f"{what}.{axis}" for what in ("tid", "ctaid", "ntid", "nctaid") for axis in "xyz"]
 _CAPABILITY = (8, 0)
 _BARRIER = "daskbfs_barrier"
-_ARRAY_FIELDS = 7  # meminfo, parent, items, item size, data, shape, stride
 
 
 def launch(kernel: Any, n_blocks: int, n_threads: int, *arguments: Any) -> None:
@@ -112,7 +111,7 @@ class EmulatedKernel:
     def _packed(self, arguments: tuple[Any, ...]) -> Any:
         fields: list[int] = []
         for argument in arguments:
-            if isinstance(argument, np.ndarray):
+            if isinstance(argument, np.ndarray):  # meminfo, parent, items, item size, data, ...
                 size, stride, at = argument.size, argument.strides[0], argument.ctypes.data
                 fields += [0, 0, size, argument.itemsize, at, size, stride]
             else:

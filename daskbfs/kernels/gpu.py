@@ -11,6 +11,7 @@ Method: Sallinen, Gharaibeh, Ripeanu; virtual warps after Hong, Kim, Oguntebi, O
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -291,26 +292,27 @@ def top_down(
     """Let every row of the queue look for neighbours that nobody has visited."""
     found = array_module(visited).zeros_like(visited)
     examined = _counter(visited)
-    for block, arcs, first_arc in indices.with_rows_of(queue[:size]):
-        for begin, end, width in block.spans:
-            launch(
-                expand_rows,
-                (end - begin) * width,
-                indptr,
-                arcs,
-                first_arc,
-                vertex,
-                int(own_first),
-                parent,
-                elsewhere,
-                _narrow(visited),
-                queue,
-                begin,
-                end,
-                width,
-                _narrow(found),
-                examined,
-            )
+    with contextlib.closing(indices.with_rows_of(queue[:size])) as blocks:
+        for block, arcs, first_arc in blocks:
+            for begin, end, width in block.spans:
+                launch(
+                    expand_rows,
+                    (end - begin) * width,
+                    indptr,
+                    arcs,
+                    first_arc,
+                    vertex,
+                    int(own_first),
+                    parent,
+                    elsewhere,
+                    _narrow(visited),
+                    queue,
+                    begin,
+                    end,
+                    width,
+                    _narrow(found),
+                    examined,
+                )
     awake_count, scout_count = _to_queue(found, mean_degree, next_queue)
     return awake_count, scout_count, int(examined[0])
 
@@ -334,23 +336,24 @@ def bottom_up(
     examined = _counter(visited)
     bitmaps = _narrow(visited), _narrow(frontier), _narrow(next_frontier)
     launch(test_hubs, hub.size, hub, hub_vertex, parent, *bitmaps, examined)
-    for block, arcs, first_arc in indices.with_work(visited, next_frontier):
-        for first_row, last_row, width in block.spans:
-            last_row = min(last_row, n_long_rows)
-            launch(
-                search_rows,
-                (last_row - first_row) * width,
-                indptr,
-                arcs,
-                first_arc,
-                vertex,
-                parent,
-                *bitmaps,
-                first_row,
-                last_row,
-                width,
-                examined,
-            )
+    with contextlib.closing(indices.with_work(visited, next_frontier)) as blocks:
+        for block, arcs, first_arc in blocks:
+            for first_row, last_row, width in block.spans:
+                last_row = min(last_row, n_long_rows)
+                launch(
+                    search_rows,
+                    (last_row - first_row) * width,
+                    indptr,
+                    arcs,
+                    first_arc,
+                    vertex,
+                    parent,
+                    *bitmaps,
+                    first_row,
+                    last_row,
+                    width,
+                    examined,
+                )
     visited |= next_frontier
     _, block_counts, block_arcs = _scanned(next_frontier, mean_degree)
     return int(block_counts.sum()), float(block_arcs.sum()), int(examined[0])

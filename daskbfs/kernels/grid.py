@@ -17,12 +17,9 @@ _FEW_BLOCKS, _FEW_THREADS = 2, 32  # every simulated thread is one of Python's
 _EMULATED_BLOCKS = 64
 
 
-config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # numba's: a level over few rows is small, and that is fine
-
-
 def array_module(array: Any) -> Any:
     """numpy, or cupy for arrays on a GPU."""
-    if isinstance(array, np.ndarray):
+    if type(array) is np.ndarray:
         return np
     import cupy
 
@@ -33,7 +30,7 @@ def launch(kernel: Any, n_items: int, *arguments: Any) -> None:
     """Run a kernel that strides over the grid, with a thread for each item, or for several."""
     if n_items <= 0:
         return
-    emulated = isinstance(_first_array(arguments), np.ndarray)
+    emulated = array_module(_first_array(arguments)) is np
     threads, most = THREADS, _EMULATED_BLOCKS if emulated else MOST_BLOCKS
     if config.ENABLE_CUDASIM:
         threads, most = _FEW_THREADS, _FEW_BLOCKS
@@ -44,22 +41,26 @@ def launch_blocks(kernel: Any, n_blocks: int, n_threads: int, *arguments: Any) -
     """Run a kernel over so many blocks of so many threads."""
     if config.ENABLE_CUDASIM:
         kernel[n_blocks, n_threads](*arguments)
-    elif isinstance(_first_array(arguments), np.ndarray):
+    elif array_module(_first_array(arguments)) is np:
         from daskbfs.kernels import emulator
 
         emulator.launch(kernel, n_blocks, n_threads, *arguments)
     else:
-        import cupy
-        from numba import cuda
+        _launch_on_gpu(kernel, n_blocks, n_threads, arguments)
 
-        stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
-        views = [
-            cuda.as_cuda_array(argument, sync=False)  # one stream: it is in order anyway
-            if isinstance(argument, cupy.ndarray)
-            else argument
-            for argument in arguments
-        ]
-        kernel[n_blocks, n_threads, stream](*views)
+
+def _launch_on_gpu(kernel: Any, n_blocks: int, n_threads: int, arguments: tuple[Any, ...]) -> None:
+    import cupy
+    from numba import cuda
+
+    stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
+    views = [
+        cuda.as_cuda_array(argument, sync=False)  # one stream: it is in order anyway
+        if isinstance(argument, cupy.ndarray)
+        else argument
+        for argument in arguments
+    ]
+    kernel[n_blocks, n_threads, stream](*views)
 
 
 def _first_array(arguments: tuple[Any, ...]) -> Any:

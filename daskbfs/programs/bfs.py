@@ -121,12 +121,12 @@ class BFS:
         lease.next_level = -1  # in the middle of a level: nobody may use it
         home, frontier = partition.home, message.frontier
         with home.active():
-            here = self._arrived(partition, frontier)
+            here = self._arrived(partition, message)
             if message.direction is Direction.TOP_DOWN:
                 few = message.summary.scout_count < self.serial_arcs
                 counts = self._top_down(partition, lease, frontier, here, 1 if few else n_threads())
             else:
-                counts = self._bottom_up(partition, lease, frontier, here, n_threads())
+                counts = self._bottom_up(partition, lease, here, n_threads())
         found, scout_count, examined = counts
         lease.next_level = message.level + 1
         record = LevelRecord(
@@ -142,11 +142,11 @@ class BFS:
         )
         return Reply((found,), scout_count, (record,))
 
-    def _arrived(self, partition: Partition, frontier: Frontier) -> Frontier:
-        """The frontier in the partition's home; alone, it never left."""
-        if _alone(partition):
+    def _arrived(self, partition: Partition, message: Message) -> Frontier:
+        """The frontier in the partition's home; alone, only the first comes from elsewhere."""
+        frontier, put = message.frontier, partition.home.put
+        if _alone(partition) and message.level > 0:
             return frontier
-        put = partition.home.put
         if frontier.words is None:
             return Frontier(frontier.size, ids=put(frontier.ids[: frontier.size]))  # type: ignore[index]
         return Frontier(frontier.size, words=put(frontier.words))
@@ -182,12 +182,12 @@ class BFS:
         return Frontier(awake_count, ids=found), scout_count, examined
 
     def _bottom_up(
-        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
+        self, partition: Partition, lease: Lease, here: Frontier, threads: int
     ) -> tuple[Frontier, float, int]:
         """Let own rows look for a parent in the frontier."""
         home, alone = partition.home, _alone(partition)
         self._enter(partition, lease, here)
-        bitmap = self._bitmap(lease, here, home, alone, threads)
+        bitmap = self._bitmap(lease, here, home, threads)
         words = lease.spare_bitmap(bitmap)
         if not alone:
             words = words[: partition.n_padded // 64]
@@ -242,9 +242,7 @@ class BFS:
             return queue, mine.size
         return queue, home.kernels.bitmap_to_queue(here.words[partition.words], queue, threads)  # type: ignore[index]
 
-    def _bitmap(
-        self, lease: Lease, here: Frontier, home: HostHome, alone: bool, threads: int
-    ) -> np.ndarray:
+    def _bitmap(self, lease: Lease, here: Frontier, home: HostHome, threads: int) -> np.ndarray:
         """The frontier as a bitmap over all vertices."""
         if here.words is None:
             home.kernels.queue_to_bitmap(here.ids, here.size, lease.bitmaps[0], threads)
@@ -289,7 +287,7 @@ class BFS:
             raise StaleLease(f"a lease for level {lease.next_level} met the end at {message.level}")
         home = partition.home
         with home.active():
-            self._enter(partition, lease, self._arrived(partition, message.frontier))
+            self._enter(partition, lease, self._arrived(partition, message))
             home.kernels.forget_unvisited(lease.parent, lease.visited[partition.words], n_threads())
 
     def owed(self, partition: Partition, lease: Lease) -> tuple[np.ndarray, np.ndarray]:
