@@ -7,7 +7,6 @@ offers ``GPU-EMULATED`` runs the GPU's kernels on its CPU, and so does a GPU wor
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 from distributed import Client
 
 from daskbfs import config
-from daskbfs.home import check_device, device_limit
+from daskbfs.home import device_limit
+from daskbfs.installed import check_device
 from daskbfs.types import Device
 from daskbfs.watch import WorkersLost, WorkerState, guarded
 
@@ -66,21 +66,3 @@ def _device_here(dask_worker: Any) -> tuple[Device, int | None]:
 def _by_dask_cuda(worker: Any) -> bool:
     """Whether dask-cuda started a worker: it leaves its plug-ins there."""
     return any(type(p).__module__.startswith("dask_cuda.") for p in worker.plugins.values())
-
-
-def n_gpus() -> int:
-    """How many GPUs this machine shows; an error where that cannot be told."""
-    if importlib.util.find_spec("pynvml") is None:
-        raise RuntimeError(
-            "GPUs are counted with NVML: pip install 'daskbfs[cuda13]', or 'daskbfs[cuda12]'"
-        )
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-        return int(pynvml.nvmlDeviceGetCount())
-    except pynvml.NVMLError as error:
-        raise RuntimeError(
-            f"no GPU can be seen here ({error}): take 'gpu-emulated', which runs the same kernels "
-            "on the CPU, or see 'daskbfs doctor'"
-        ) from None

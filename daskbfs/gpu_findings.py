@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from daskbfs.home import INSTALL, check_device, check_one_cuda
+from daskbfs.installed import INSTALL, check_device, check_one_cuda, nvml
 from daskbfs.types import Device
 
 _PACKAGES = {"cupy": "cupy", "numba-cuda": "numba_cuda", "dask-cuda": "dask_cuda"}
@@ -37,17 +37,13 @@ def examine() -> Iterator[Finding]:
 
 
 def _gpus() -> Finding:
-    if importlib.util.find_spec("pynvml") is None:
-        return Finding("gpus", "not looked for: NVML's package is not installed", False)
-    import pynvml
-
     try:
-        pynvml.nvmlInit()
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-        names = ", ".join(str(pynvml.nvmlDeviceGetName(handle)) for handle in handles)
-        driver = pynvml.nvmlSystemGetDriverVersion()
-    except pynvml.NVMLError as error:
-        return Finding("gpus", f"none can be seen: {error}", False)
+        counters = nvml()
+    except RuntimeError as error:
+        return Finding("gpus", str(error).partition(":")[0], False)
+    handles = [counters.nvmlDeviceGetHandleByIndex(i) for i in range(counters.nvmlDeviceGetCount())]
+    names = ", ".join(str(counters.nvmlDeviceGetName(handle)) for handle in handles)
+    driver = counters.nvmlSystemGetDriverVersion()
     return Finding("gpus", f"{len(handles)} ({names or 'none'}), driver {driver}")
 
 
@@ -90,15 +86,14 @@ def _cpu_energy(powercap: Path) -> Finding:
 
 
 def _gpu_energy() -> Finding:
-    if importlib.util.find_spec("pynvml") is None:
-        return Finding("gpu energy", "unavailable: NVML's package is not installed", False)
-    import pynvml
-
     try:
-        pynvml.nvmlInit()
-        n = pynvml.nvmlDeviceGetCount()
+        counters = nvml()
+    except RuntimeError as error:
+        return Finding("gpu energy", f"unavailable: {error}".rpartition(":")[0], False)
+    n = counters.nvmlDeviceGetCount()
+    try:
         for i in range(n):
-            pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(i))
-    except (pynvml.NVMLError, AttributeError) as error:
+            counters.nvmlDeviceGetTotalEnergyConsumption(counters.nvmlDeviceGetHandleByIndex(i))
+    except (counters.NVMLError, AttributeError) as error:
         return Finding("gpu energy", f"unavailable: {error}", False)
     return Finding("gpu energy", f"{n} NVML counters" if n else "unavailable: no GPU", n > 0)

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
-import re
 import threading
 import types
 import weakref
 from dataclasses import replace
-from importlib import metadata
 from typing import Any
 
-import numba
 import numpy as np
 
 from daskbfs import config
 from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Rows
+from daskbfs.installed import check_device
 from daskbfs.kernels import cpu
 from daskbfs.machine import human_bytes
 from daskbfs.memory import footprint
@@ -73,7 +70,9 @@ class DeviceHome(HostHome):
         self._xp = np if device is Device.GPU_EMULATED else importlib.import_module("cupy")
         self._stream = None
         if self._xp is not np:
-            numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a level over few rows is small
+            from numba import config as numba_config
+
+            numba_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a level over few rows is small
             self._stream = self._xp.cuda.Stream(non_blocking=True)
         self._on_the_way = threading.local()  # pinned memory that a thread's copies are made from
         self._limit = device_limit(device) if limit is None else limit
@@ -182,55 +181,3 @@ def device_limit(device: Device) -> int | None:
         free, _ = cupy.cuda.Device().mem_info
         limit = int(config.get("gpu.memory-share") * free)
     return limit
-
-
-def check_device(device: Device) -> None:
-    """Refuse a device that is not here, or cannot be used with what is installed."""
-    if device is Device.CPU:
-        return
-    missing = [name for name in _NEEDED[device] if importlib.util.find_spec(name) is None]
-    if missing:
-        raise RuntimeError(f"device '{device}' needs {', '.join(missing)}: {INSTALL[device]}")
-    if device is Device.GPU:
-        check_one_cuda()
-        import cupy
-
-        if not cupy.is_available():
-            raise RuntimeError(
-                "device 'gpu' is not here, CuPy sees none: 'daskbfs doctor' tells more, and "
-                "'gpu-emulated' runs the same kernels on the CPU, slowly"
-            )
-
-
-def check_one_cuda() -> None:
-    """Refuse an installation with packages for two versions of CUDA: they load each other's."""
-    by_major = cuda_packages()
-    if len(by_major) > 1:
-        told = "; ".join(f"CUDA {major}: {', '.join(by_major[major])}" for major in by_major)
-        raise RuntimeError(
-            f"packages for two versions of CUDA are installed ({told}): uninstall those of one"
-        )
-
-
-def cuda_packages() -> dict[int, list[str]]:
-    """The installed packages that are for one version of CUDA only, by that version."""
-    by_major: dict[int, list[str]] = {}
-    for package in metadata.distributions():
-        name = (package.name or "").lower()
-        found = re.fullmatch(r"cupy-cuda(\d\d)x|nvidia-.*-cu(\d\d)", name)
-        major = next(filter(None, found.groups())) if found else None
-        if name == "cuda-bindings":
-            major = package.version.split(".")[0]
-        if major is not None:
-            by_major.setdefault(int(major), []).append(name)
-    return {major: sorted(by_major[major]) for major in sorted(by_major)}
-
-
-INSTALL = {
-    Device.GPU: "pip install 'daskbfs[cuda13]', or 'daskbfs[cuda12]' for drivers before CUDA 13",
-    Device.GPU_EMULATED: "pip install 'daskbfs[gpu-check]'",
-}
-_NEEDED = {
-    Device.GPU: ("numba_cuda", "cupy"),
-    Device.GPU_EMULATED: ("numba_cuda", "greenlet"),
-}

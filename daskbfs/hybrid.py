@@ -18,8 +18,8 @@ from daskbfs.cluster import (
     exempt_from_collection,
     fastest_event_loop,
 )
-from daskbfs.devices import RESOURCES, n_gpus
-from daskbfs.home import INSTALL, check_device
+from daskbfs.devices import RESOURCES
+from daskbfs.installed import INSTALL, check_device, nvml
 from daskbfs.types import Device
 
 
@@ -89,7 +89,7 @@ def chosen_gpus(gpus: str | int | Sequence[int]) -> list[int]:
     """The numbers of the GPUs that were asked for; an error where they are not there."""
     if gpus == 0:
         return []
-    there = _visible(n_gpus())
+    there = _visible(int(nvml().nvmlDeviceGetCount()))
     if gpus == "all":
         which = there
     elif isinstance(gpus, str):

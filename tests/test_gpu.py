@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import daskbfs
-from daskbfs.home import check_device
+from daskbfs.installed import check_device
 from daskbfs.kernels import cpu, emulator, gpu
 from daskbfs.kernels.arcs import Arcs, largest_word
 from daskbfs.partition import cut, lay_out, number
