@@ -65,7 +65,7 @@ _NEEDED = {
 def nvml() -> Any:
     """NVML, ready to be asked; an error where it is not here."""
     if importlib.util.find_spec("pynvml") is None:
-        raise RuntimeError(f"NVML's package is not installed: {INSTALL[Device.GPU]}")
+        raise RuntimeError(f"no GPU can be seen without NVML's package: {INSTALL[Device.GPU]}")
     import pynvml
 
     try:

@@ -148,7 +148,7 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         (["run", "kron:8", "--devices", "cpu", "--driver", "direct"], "direct has no workers"),
         (["run", "kron:8", "--devices", "cpu", "--workers", "1"], "--devices starts a cluster"),
         (["run", "kron:8", "--devices", "tpu=1"], "devices 'tpu=1' cannot be read at 'tpu=1'"),
-        (["run", "kron:8", "--devices", "gpu=1"], "GPU"),
+        (["run", "kron:8", "--devices", "gpu=1"], "pip install 'daskbfs[cuda13]'"),
         (["run", "kron:8", "--devices", "cpu", "--cpu-share", "2"], "is not in the range 0<=x<=1"),
         (["run", "kron:8", "--format", "gap"], "'kron:8' is generated: only files have a format"),
         (["run", "kron:8", "--format", "word"], "is not one of 'edge-list'"),

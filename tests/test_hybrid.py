@@ -166,9 +166,7 @@ def test_a_worker_that_promises_a_gpu_without_one_is_told(crew):
 
 def test_gpus_that_are_not_there_are_told():
     for gpus in ("all", 1, [0]):
-        with pytest.raises(
-            RuntimeError, match=r"no GPU can be seen here|NVML's package is not installed"
-        ):
+        with pytest.raises(RuntimeError, match="no GPU can be seen"):
             daskbfs.HybridCluster(gpus=gpus)
     assert chosen_gpus(0) == []
     with pytest.raises(ValueError, match="has no workers"):
