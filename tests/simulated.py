@@ -62,8 +62,14 @@ def kronecker():
     return graph, int(graph.random_sources(1)[0])
 
 
+def even():
+    """No rows are much longer than others, so that some blocks can be smaller than all of them."""
+    graph = daskbfs.uniform(7, edgefactor=3)
+    return graph, int(graph.random_sources(1)[0])
+
+
 def directed():
-    edges = np.random.default_rng(1).integers(0, 40, size=(300, 2))
+    edges = np.random.default_rng(1).integers(0, 100, size=(400, 2))
     return daskbfs.from_edges(edges, directed=True), int(edges[0, 0])
 
 
@@ -124,7 +130,8 @@ def check_all(graph, source, *, streamed=False, on_two_devices=False):
 CASES = {
     "path": lambda: check_all(*path()),
     "star": lambda: check_all(*star()),
-    "kronecker": lambda: check_all(*kronecker(), streamed=True, on_two_devices=True),
+    "kronecker": lambda: check_all(*kronecker()),
+    "even": lambda: check_all(*even(), streamed=True, on_two_devices=True),
     "directed": lambda: check_all(*directed(), streamed=True),
 }
 

@@ -35,6 +35,7 @@ def simulated(graph):
     ("graph", "n_searches"),
     [
         ("star", 4),
+        pytest.param("kronecker", 4, marks=pytest.mark.slow),
         pytest.param("path", 4, marks=pytest.mark.slow),
         pytest.param("directed", 7, marks=pytest.mark.slow),
     ],
@@ -46,6 +47,6 @@ def test_simulated_searches_find_the_levels_of_the_oracle(graph, n_searches):
 @pytest.mark.slow
 @pytest.mark.cudasim
 def test_all_kernels_run_in_the_simulator_streamed_and_over_two_devices_too():
-    report = simulated("kronecker")
+    report = simulated("even")
     assert report["searches"] == 10
     assert report["kernels"] == sorted(kernel.py_func.__name__ for kernel in gpu.KERNELS)

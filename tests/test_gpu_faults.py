@@ -69,7 +69,7 @@ def searches():
 
 def streams():
     """Searches over a partition whose arcs are streamed, in many blocks."""
-    for graph in (kronecker(10), grid(), path(80)):
+    for graph in (kronecker(12), grid(20), path(400)):
         for direction in DIRECTIONS:
             partitions = check_search(graph, [EMULATED], direction, limit=tight(graph))
             assert len(partitions[0].out.indices.blocks) > 2
@@ -138,11 +138,10 @@ def check_search(graph, devices, direction, **options):
 
 
 def tight(graph):
-    """Memory for all of a graph but two thirds of its arcs."""
+    """Memory for all of a graph but half of its arcs."""
     layout = lay_out(graph, 1)
     partition = cut(graph, layout, 0, number(graph, layout).on(EMULATED, None))
-    home, rows = partition.home, partition.out
-    return home.used_bytes + home._state_bytes(rows) - 2 * rows.indices.nbytes // 3
+    return partition.home.used_bytes - partition.out.indices.nbytes // 2
 
 
 def check_entering(vertices):
