@@ -505,6 +505,8 @@ def check_caught(workers, fault):
 def test_what_caught_the_faults_is_told(capsys):
     with capsys.disabled():
         print("", *_report, sep="\n")
+    assert len(_report) == len(set(_report))
+    assert not [line for line in _report if "NOT CAUGHT" in line]
 
 
 if __name__ == "__main__":
