@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daskbfs import config
-from daskbfs.graph import Outline
-from daskbfs.partition import Layout, arcs_before, lay_out, lay_out_to_fit, partition_footprint
+from daskbfs.graph import Outline, word_padded
+from daskbfs.memory import footprint
+from daskbfs.partition import Layout, arcs_before, lay_out, lay_out_to_fit
 from daskbfs.strategy import choose
 from daskbfs.types import Device
 
@@ -54,7 +55,10 @@ def choose_cut(
     """How to cut a graph for some devices, one for each partition: as asked for, or what pays."""
     n_cpu = devices.count(Device.CPU)
     n_others = len(devices) - n_cpu
-    whole = partition_footprint(graph, lay_out(graph, 1, "high"), 0).on_device
+    arcs = graph.n_arcs
+    whole = footprint(
+        graph.n_rows, arcs, arcs if graph.directed else None, word_padded(graph.n_rows)
+    ).on_device
     strategy, why = choose(
         wish.strategy,
         arcs_before(graph),

@@ -81,8 +81,8 @@ def crew(tmp_path, request):
     crew.close()
 
 
-@pytest.mark.slow
-def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_cpu(crew):
+def searched_with_two_gpus(crew):
+    """A graph, what was distributed of it, and a source; all is well so far."""
     graph = daskbfs.kronecker(12)
     crew.start_worker(*EMULATED_WORKER)
     crew.start_worker(*EMULATED_WORKER)
@@ -90,6 +90,12 @@ def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_c
     placed = daskbfs.distribute(graph, crew.client, cpu_share=0.4)
     source = int(graph.random_sources(1)[0])
     check(graph, source, daskbfs.bfs(placed, source))
+    return graph, placed, source
+
+
+@pytest.mark.slow
+def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_cpu(crew):
+    graph, placed, source = searched_with_two_gpus(crew)
     for left in (1, 0):
         kinds = placed.devices()
         victim = next(worker for worker, kind in kinds.items() if kind is EMULATED)
@@ -107,13 +113,7 @@ def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_c
 @pytest.mark.slow
 @pytest.mark.parametrize("crew", [250_000], indirect=True)
 def test_a_partition_that_does_not_fit_the_gpu_that_is_left_moves_to_the_cpu(crew):
-    graph = daskbfs.kronecker(12)
-    crew.start_worker(*EMULATED_WORKER)
-    crew.start_worker(*EMULATED_WORKER)
-    crew.client.wait_for_workers(3, timeout=60)
-    placed = daskbfs.distribute(graph, crew.client, cpu_share=0.4)
-    source = int(graph.random_sources(1)[0])
-    check(graph, source, daskbfs.bfs(placed, source))
+    graph, placed, source = searched_with_two_gpus(crew)
     os.kill(crew.pids()[placed.placement.holders[2]], signal.SIGKILL)
     check(graph, source, daskbfs.bfs(placed, source))
     assert placed.placement.on(placed.devices()) == [CPU, EMULATED, CPU]

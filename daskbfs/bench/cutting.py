@@ -42,7 +42,8 @@ class Plan:
         memory = None if gpu_memory is None else _bytes(gpu_memory)
         if cpu_share == "fit" and memory is None:
             raise ValueError("cpu_share 'fit' needs to know what fits: give --gpu-memory")
-        share = None if cpu_share in (None, "fit") else check_share(_number(cpu_share))
+        fit = cpu_share is None or cpu_share == "fit"
+        share = None if fit else check_share(_number(str(cpu_share)))
         wish = Wish(strategy, seed, share, algorithm)
         return cls(wish, tuple(parse_devices(devices)), memory)
 
@@ -54,9 +55,9 @@ def _bytes(text: str) -> int:
         raise ValueError(f"{text!r} is no amount of memory: write, for example, 16GiB") from None
 
 
-def _number(text: str | None) -> float:
+def _number(text: str) -> float:
     try:
-        return float(text or "")
+        return float(text)
     except ValueError:
         raise ValueError(f"cpu_share {text!r} is neither a share, from 0 to 1, nor 'fit'") from None
 

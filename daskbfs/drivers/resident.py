@@ -6,6 +6,8 @@ Where one worker holds all partitions, nothing leaves it. Several exchange front
 
 from __future__ import annotations
 
+from typing import Any
+
 from daskbfs.cluster import new_run, settled
 from daskbfs.drivers.common import Placed
 from daskbfs.holding import Holding
@@ -20,15 +22,18 @@ async def search(holding: Holding, program: Program, threads: int | None) -> Pla
     workers = holding.placement.workers
     attempt = Attempt(new_run(), workers)
     shares = holding.shares(threads)
-    alone = len(workers) == 1
+    task: Any = run_search
+    exchange: tuple[Attempt, ...] = ()
+    if len(workers) > 1:
+        task, exchange = run_levels, (attempt,)
     parts = [
         holding.client.submit(
-            run_search if alone else run_levels,
+            task,
             program,
             holding.held_by(worker),
             shares[worker],
-            *([] if alone else [attempt]),
-            key=("run_search" if alone else "run_levels", attempt.run, w),
+            *exchange,
+            key=(task.__name__, attempt.run, w),
             workers=[worker],
             pure=False,
         )

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,6 @@ Span = tuple[int, int, int]
 class Block:
     """Some rows in a sequence, by degree class; or the queue's entries among them."""
 
-    first_row: int
-    last_row: int
     first_arc: int
     last_arc: int
     spans: tuple[Span, ...]
@@ -60,7 +58,7 @@ class Arcs:
         classes = _classes(np.diff(indptr))
         cuts = [0, indptr.size - 1] if buffer_arcs is None else _cuts(indptr, buffer_arcs)
         self.blocks = [
-            Block(a, b, int(indptr[a]), int(indptr[b]), _within(classes, a, b))
+            Block(int(indptr[a]), int(indptr[b]), _within(classes, a, b))
             for a, b in itertools.pairwise(cuts)
         ]
         self._first_words = self._xp.asarray(-(-np.array(cuts) // _ROWS_OF_A_WORD))
@@ -101,8 +99,7 @@ class Arcs:
                 (place[a], place[b], width) for a, b, width in block.spans if place[a] < place[b]
             )
             if spans:
-                rows = block.first_row, block.last_row, block.first_arc, block.last_arc
-                wanted.append(Block(*rows, spans))
+                wanted.append(replace(block, spans=spans))
         return self._brought(wanted)
 
     def with_work(self, visited: Any, next_frontier: Any) -> Brought:

@@ -31,16 +31,11 @@ _BARRIER = "daskbfs_barrier"
 def launch(kernel: Any, n_blocks: int, n_threads: int, *arguments: Any) -> None:
     """Run a kernel over a grid; the arrays among its arguments are numpy's."""
     signature = types.void(*[numba.typeof(argument) for argument in arguments])
-    compiled = _compiled(kernel, signature, host_threads())
+    compiled = _compiled(kernel, signature, _host_threads)
     compiled.run(n_blocks, n_threads, arguments)
 
 
 _host_threads = 1
-
-
-def host_threads() -> int:
-    """Threads of this machine that share the blocks of a grid."""
-    return _host_threads
 
 
 def set_host_threads(n: int) -> None:
@@ -222,7 +217,7 @@ def _for_host(text: str) -> str:
         f"  call void @{_BARRIER}()\n  ret void\n}}",
     )
     if missing := re.findall(r'declare [^\n]*@"?((?:device\.|__nv)[\w.]+)', text):
-        raise NotImplementedError(f"the emulator knows no {', '.join(missing)}")
+        raise RuntimeError(f"the emulator knows no {', '.join(missing)}: do without it")
     return text
 
 
