@@ -15,14 +15,14 @@ test: lint types
 	$(BIN)/pytest
 	$(MAKE) test-oldest
 
-# the Dask that dask-cuda pins, and dask-cuda: whatever talks to Dask must run there too
+# the Dask that dask-cuda pins, dask-cuda, and the oldest bokeh: whatever talks to them must run there
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -m "not slow" tests/test_cluster.py tests/test_drivers.py \
 		tests/test_losses.py tests/test_recovery.py tests/test_building.py \
-		tests/test_hybrid.py tests/test_dask_cuda.py
+		tests/test_hybrid.py tests/test_dask_cuda.py tests/test_recorder.py tests/test_dashboard.py
 
 check: lint types
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow and not browser"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -39,7 +39,7 @@ $(STAMP): pyproject.toml
 $(OLDEST)/.installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --editable ".[test,cuda13]" \
-		dask==2026.7.1 distributed==2026.7.1
+		dask==2026.7.1 distributed==2026.7.1 "bokeh==3.4.*"
 	touch $(OLDEST)/.installed
 
 clean:

@@ -9,7 +9,8 @@ workers=${1:-1}
 emulated=${2:-0}
 file=${3:-scheduler.json}
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
-dask scheduler --scheduler-file "$file" --port 0 --dashboard-address "${DASHBOARD:-:8787}" &
+dask scheduler --scheduler-file "$file" --port 0 --dashboard-address "${DASHBOARD:-:8787}" \
+  --preload daskbfs.dashboard &
 # one task at a time: kernels bring their own threads; no limit, since partitions cannot be spilled
 for _ in $(seq "$workers"); do
   dask worker --scheduler-file "$file" --nthreads 1 --memory-limit 0 &

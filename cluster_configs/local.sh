@@ -7,7 +7,8 @@ set -euo pipefail
 workers=${1:-1}
 file=${2:-scheduler.json}
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
-dask scheduler --scheduler-file "$file" --port 0 --dashboard-address "${DASHBOARD:-:8787}" &
+dask scheduler --scheduler-file "$file" --port 0 --dashboard-address "${DASHBOARD:-:8787}" \
+  --preload daskbfs.dashboard &
 for _ in $(seq "$workers"); do
   # one task at a time: kernels bring their own threads; no limit, since partitions cannot be spilled
   dask worker --scheduler-file "$file" --nthreads 1 --memory-limit 0 &

@@ -25,6 +25,7 @@ _HOMES = {
     "from_edges": "convert",
     "from_networkx": "convert",
     "from_scipy": "convert",
+    "install_dashboard": "dashboard",
     "kronecker": "generate",
     "local_cluster": "cluster",
     "read_graph": "io",

@@ -7,14 +7,16 @@ rows, and what a lost worker held is made again by another without the help of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from distributed import Client, Future
 
-from daskbfs import machine
+from daskbfs import config, machine
 from daskbfs.arrays import owned
 from daskbfs.cluster import machine_shares, new_run, settled
 from daskbfs.construction import (
@@ -32,7 +34,7 @@ from daskbfs.graph import RemoteGraph, Rows
 from daskbfs.kernels.compiling import threads
 from daskbfs.partition import Layout
 from daskbfs.pinned import Pinned
-from daskbfs.progress import Progress, silent
+from daskbfs.progress import Chorus, Progress, board, posted, silent
 from daskbfs.superstep import Share
 from daskbfs.vertices import Ids, collect_ids
 from daskbfs.watch import WorkerState, guarded
@@ -69,6 +71,32 @@ async def outlined(
     return await guarded(client, processes, _outlined(origin, client, sorted(now), progress))
 
 
+@contextlib.asynccontextmanager
+async def followed(
+    client: Client, run: str, workers: Sequence[str], progress: Progress
+) -> AsyncIterator[None]:
+    """Tell how far tasks on workers have come, which post it under a run's name."""
+    if progress is silent:
+        yield
+        return
+    asking = asyncio.ensure_future(_ask(client, run, list(workers), progress))
+    try:
+        yield
+    finally:
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)  # whoever waits for a task will know
+
+
+async def _ask(client: Client, run: str, workers: list[str], progress: Progress) -> None:
+    chorus = Chorus(len(workers), progress)
+    while True:
+        await asyncio.sleep(config.get("progress-seconds"))
+        boards = await client.run(board, run, workers=workers, on_error="ignore")
+        for standings in boards.values():
+            for work, now in standings.items():
+                chorus.hear(work, now)
+
+
 async def _outlined(
     origin: Origin, client: Client, workers: Sequence[str], progress: Progress
 ) -> RemoteGraph:
@@ -82,6 +110,7 @@ async def _outlined(
                 function,
                 stream,
                 shares[worker],
+                f"{run} {worker}",
                 *arguments,
                 key=(function.__name__, run, worker),
                 workers=[worker],
@@ -89,39 +118,40 @@ async def _outlined(
             )
             for worker, stream in streams.items()
         ]
-        await settled(futures)
+        async with followed(client, run, list(streams), progress):
+            await settled(futures)
         return futures
 
     def on_first(function: Any, *arguments: Any) -> Future:
         key = (function.__name__, new_run())
         return client.submit(function, *arguments, key=key, workers=[workers[0]], pure=False)
 
-    progress("counting degrees", 0, 2)
     tallies = await on_workers(count_edges, origin.directed, None)
     outline = await on_first(number_vertices, tallies, origin)
     if outline is None:
         ids = on_first(merge_ids, await on_workers(collect_vertices))
         tallies = await on_workers(count_edges, origin.directed, ids)
         outline = await on_first(number_vertices, tallies, origin)
-    progress("counting degrees", 2, 2)
     result: RemoteGraph = owned_outline(outline)
     return result
 
 
-def count_edges(stream: EdgeStream, share: Share, directed: bool, ids: Ids | None) -> Counts | None:
+def count_edges(
+    stream: EdgeStream, share: Share, work: str, directed: bool, ids: Ids | None
+) -> Counts | None:
     """Count a portion of the edges; None where ids must be collected first."""
     if stream.n_vertices is not None:
         n = stream.n_vertices
         check_vertices(n)
         machine.require_memory(_COUNT_BYTES * n, f"counting {n} vertices", "use larger workers")
-    with threads(share.kernel_threads):
-        return tally(stream, directed, silent, ids)
+    with threads(share.kernel_threads), posted(work) as progress:
+        return tally(stream, directed, progress, ids)
 
 
-def collect_vertices(stream: EdgeStream, share: Share) -> tuple[np.ndarray, int]:
+def collect_vertices(stream: EdgeStream, share: Share, work: str) -> tuple[np.ndarray, int]:
     """The vertex ids of a portion of the edges, and how many edges it has."""
-    with threads(share.kernel_threads):
-        return collect_ids(stream, silent)
+    with threads(share.kernel_threads), posted(work) as progress:
+        return collect_ids(stream, progress)
 
 
 def merge_ids(collected: Sequence[tuple[np.ndarray, int]]) -> Ids:
@@ -157,7 +187,7 @@ def owned_outline(outline: RemoteGraph) -> RemoteGraph:
     return RemoteGraph(**values)
 
 
-def build_rows(blueprint: Blueprint, share: Share, numbers: Sequence[int]) -> BuiltRows:
+def build_rows(blueprint: Blueprint, share: Share, work: str, numbers: Sequence[int]) -> BuiltRows:
     """Build the rows of some partitions, where they will stay."""
     layout = blueprint.layout
     global_id = owned(layout.global_id)
@@ -165,8 +195,8 @@ def build_rows(blueprint: Blueprint, share: Share, numbers: Sequence[int]) -> Bu
         Selection(layout.rows[p], global_id, int(layout.first[p]) + layout.rows[p].size)
         for p in numbers
     ]
-    with threads(share.kernel_threads):
-        pairs = fill_rows(owned_outline(blueprint.outline), selections, silent)
+    with threads(share.kernel_threads), posted(work) as progress:
+        pairs = fill_rows(owned_outline(blueprint.outline), selections, progress)
     return BuiltRows(dict(zip(numbers, pairs, strict=True)))
 
 

@@ -11,7 +11,7 @@ import gc
 import importlib.util
 import os
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import dask
@@ -223,6 +223,16 @@ def dask_setup(worker):
 """
 
 
+def with_our_page(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a scheduler that has our page on its dashboard, beside what it preloads anyway."""
+    preloads = options.get("preload", dask.config.get("distributed.scheduler.preload"))
+    words = options.get("preload_argv", dask.config.get("distributed.scheduler.preload-argv"))
+    preloads = [preloads] if isinstance(preloads, str) else list(preloads or ())
+    words = [words] * len(preloads) if words and isinstance(words[0], str) else list(words or ())
+    words += [[]] * (len(preloads) - len(words))
+    return {**options, "preload": [*preloads, "daskbfs.dashboard"], "preload_argv": [*words, []]}
+
+
 def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
     """A cluster on this machine: one worker in this process, or several processes.
 
@@ -251,6 +261,7 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
         "dashboard_address": ":0",
         "memory_limit": 0,  # partitions are pinned: a worker must not pause or spill
     }
+    options["scheduler_kwargs"] = with_our_page(options.get("scheduler_kwargs") or {})
     if n_workers > 1:
         defaults["preload"] = [LEAVE_INTERRUPTS]
     with dask.config.set({"distributed.admin.event-loop": fastest_event_loop()}):

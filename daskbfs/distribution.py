@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-import uuid
 import weakref
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +38,6 @@ from daskbfs.watch import WorkersLost, WorkerState, check_scheduler, workers_now
 class _Shared:
     """What all clients of one graph see."""
 
-    name: str
     cutting: Cutting
     latest: Holding | None = None
     """None once the graph is released."""
@@ -71,7 +69,7 @@ class DistributedGraph:
         self.graph = graph
         self.client = client
         self._holding = holding
-        self._shared = shared or _Shared(uuid.uuid4().hex, cutting, holding)
+        self._shared = shared or _Shared(cutting, holding)
         self._shared.views[client.id] = self
 
     @property
@@ -235,7 +233,7 @@ class DistributedGraph:
     def _lock(self) -> Lock:
         client = self.client
         return Lock(
-            f"daskbfs-{self._shared.name}", scheduler_rpc=client.scheduler, loop=client.loop
+            f"daskbfs-{self._holding.name}", scheduler_rpc=client.scheduler, loop=client.loop
         )
 
     def __repr__(self) -> str:

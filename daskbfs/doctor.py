@@ -24,7 +24,26 @@ def examine() -> list[Finding]:
     ]
     packages = ("numpy", "numba", "dask", "distributed")
     versions = [Finding(package, metadata.version(package)) for package in packages]
-    return [*findings, *versions, *_kernels(), *gpu_findings.examine()]
+    return [*findings, *versions, *_extras(), *_kernels(), *gpu_findings.examine()]
+
+
+_EXTRAS = (
+    ("dashboard page", "bokeh", "dashboard"),
+    ("prometheus", "prometheus-client", "dashboard"),
+    ("pictures", "matplotlib", "plot"),
+)
+
+
+def _extras() -> list[Finding]:
+    """What only some users need."""
+    findings = []
+    for name, package, extra in _EXTRAS:
+        try:
+            findings.append(Finding(name, f"{package} {metadata.version(package)}"))
+        except metadata.PackageNotFoundError:
+            advice = f"pip install 'daskbfs[{extra}]'"
+            findings.append(Finding(name, f"{package} is not installed", False, advice))
+    return findings
 
 
 def _kernels() -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from daskbfs.building import (
     Blueprint,
     BuiltRows,
     build_rows,
+    followed,
     lengths_built,
     take_lengths,
 )
@@ -37,6 +39,8 @@ from daskbfs.pinned import Absent
 from daskbfs.placement import Placement
 from daskbfs.post import Post
 from daskbfs.progress import Progress, silent
+from daskbfs.records import GraphRecord, PartitionRecord, plain_text
+from daskbfs.reporting import Reporter, quietly, reporter_for
 from daskbfs.superstep import Share
 from daskbfs.types import NONE, Device
 from daskbfs.watch import WorkerState, guarded
@@ -54,7 +58,14 @@ class Holding:
         processes: Mapping[str, str],
         devices: Mapping[str, Device],
         epoch: int = 0,
+        name: str | None = None,
     ) -> None:
+        self.name = name or uuid.uuid4().hex
+        """The same for all holdings of a graph."""
+        self.reporter: Reporter | None = None
+        """Whom to tell of searches."""
+        ids = uuid.uuid4().hex, uuid.uuid4().hex
+        self._span = {"name": ("daskbfs", plain_text(graph.name)), "ids": ids}
         self.graph = graph
         self.client = client
         self.layout = layout
@@ -79,6 +90,15 @@ class Holding:
     def n_partitions(self) -> int:
         """How many partitions there are."""
         return self.layout.n_partitions
+
+    def annotated(self, **more: Any) -> Any:
+        """A context in which tasks belong to the graph's span, on Dask's performance page."""
+        span = {"span": self._span} if self.reporter else {}
+        return dask.annotate(**span, **more)  # type: ignore[attr-defined]
+
+    def task_group(self, name: str) -> str:
+        """What Dask keeps statistics of: a task's name, on this graph; people see the name only."""
+        return f"{name}-{self.name}"
 
     def shares(self, threads: int | None) -> dict[str, Share]:
         """How much of its machine each worker's kernels may take: accelerators leave it to CPUs."""
@@ -116,11 +136,13 @@ class Holding:
     def seen_by(self, client: Client) -> Holding:
         """The same partitions, as another client of the same cluster sees them."""
         where = self.placement, self.processes, self.devices
-        other = Holding(self.graph, client, self.layout, *where, self.epoch)
+        other = Holding(self.graph, client, self.layout, *where, self.epoch, self.name)
+        other.reporter = Reporter(client) if self.reporter else None
         other.numbering = self.numbering
         other.partitions = [Future(future.key, client) for future in self.partitions]
         other.numberings = {w: Future(f.key, client) for w, f in self.numberings.items()}
         other.warm = self.warm
+        other._span = self._span
         return other
 
     def dask_columns(self, parts: Sequence[Future]) -> tuple[Any, Any]:
@@ -177,15 +199,44 @@ async def put(
     """Put partitions on workers; those that a holding of the same layout has there stay."""
     processes = {worker: state.process for worker, state in now.items()}
     devices = {worker: state.device for worker, state in now.items()}
-    holding = Holding(graph, client, layout, placement, processes, devices)
+    epoch, name = (before.epoch + 1, before.name) if before else (0, None)
+    holding = Holding(graph, client, layout, placement, processes, devices, epoch, name)
     kept = _Kept({}, {}, None)
-    if before is not None:
-        holding.epoch = before.epoch + 1
     if before is not None and before.layout is layout:
         kept = _kept(before, holding)
     check_memory(holding, kept, now)
     await guarded(client, holding.processes, _put(holding, kept, progress))
+    holding.reporter = await reporter_for(client)
+    if holding.reporter is not None:
+        with quietly():
+            holding.reporter.graph(_graph_record(holding))
     return holding
+
+
+def _graph_record(holding: Holding) -> GraphRecord:
+    """Where the partitions of a graph are, and how large."""
+    graph, layout, holders = holding.graph, holding.layout, holding.placement.holders
+    partitions = tuple(
+        PartitionRecord(
+            partition=p,
+            key=holding.partitions[p].key,
+            worker=holders[p],
+            device=holding.devices[holders[p]],
+            n_vertices=rows.size,
+            n_edges=int(graph.lengths_of(rows)[0].sum(dtype=np.int64)),
+            n_bytes=partition_footprint(graph, layout, p).rows,
+        )
+        for p, rows in enumerate(layout.rows)
+    )
+    return GraphRecord(
+        name=holding.name,
+        label=plain_text(graph.name),
+        client=holding.client.id,
+        n_vertices=graph.n_vertices,
+        n_edges=graph.n_edges,
+        epoch=holding.epoch,
+        partitions=partitions,
+    )
 
 
 def _kept(before: Holding, holding: Holding) -> _Kept:
@@ -208,9 +259,7 @@ async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
     holders = holding.placement.holders
     built = {}
     if isinstance(graph, RemoteGraph):
-        progress("building rows", 0, 1)
-        built = await _built(holding, kept)
-        progress("building rows", 1, 1)
+        built = await _built(holding, kept, progress)
     holding.numbering = kept.numbering or number(graph, holding.layout)
     for worker in holding.placement.workers:
         if worker in kept.numberings:
@@ -247,7 +296,7 @@ async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
         progress("placing partitions", p + 1, len(holders))
 
 
-async def _built(holding: Holding, kept: _Kept) -> dict[str, Future]:
+async def _built(holding: Holding, kept: _Kept, progress: Progress) -> dict[str, Future]:
     """Rows that workers make of the edges, where the graph's are not here."""
     graph, client, run = holding.graph, holding.client, new_run()
     assert isinstance(graph, RemoteGraph)
@@ -261,13 +310,15 @@ async def _built(holding: Holding, kept: _Kept) -> dict[str, Future]:
                 build_rows,
                 blueprint,
                 shares[worker],
+                f"{run} {worker}",
                 fresh,
                 key=("build_rows", run, worker),
                 workers=[worker],
                 pure=False,
             )
     if built:
-        await settled(list(built.values()))
+        async with followed(client, run, list(built), progress):
+            await settled(list(built.values()))
     if not graph.filled:
         lengths = [
             client.submit(

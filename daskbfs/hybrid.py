@@ -17,6 +17,7 @@ from daskbfs.cluster import (
     TunedClients,
     exempt_from_collection,
     fastest_event_loop,
+    with_our_page,
 )
 from daskbfs.devices import RESOURCES
 from daskbfs.installed import INSTALL, check_device, nvml
@@ -76,6 +77,7 @@ class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
                 "port": 0,
                 "dashboard": True,
                 "dashboard_address": dashboard_address,
+                **with_our_page({}),
             },
         }
         with dask.config.set({"distributed.admin.event-loop": fastest_event_loop()}):

@@ -102,3 +102,11 @@ def human_bytes(n: float) -> str:
             return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
         n /= 1024
     return f"{n:.1f} TiB"
+
+
+def human_rate(teps: float) -> str:
+    """Edges per second as people read them: 5.43 GTEPS."""
+    for factor, unit in ((1e9, "GTEPS"), (1e6, "MTEPS"), (1e3, "kTEPS")):
+        if teps >= factor:
+            return f"{teps / factor:.3g} {unit}"
+    return f"{teps:.3g} TEPS"

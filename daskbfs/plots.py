@@ -1,33 +1,54 @@
-"""What all pictures share: a canvas, colours that everybody can tell apart, and a file."""
+"""What all pictures share: a canvas, text that stays text, and a file."""
 
 from __future__ import annotations
 
+import functools
+import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-"""Okabe and Ito's, which colour-blind people can tell apart."""
+from daskbfs.target import require_target, whole_file
 
 
-def check_picture(file: str) -> None:
-    """Refuse a picture that cannot be drawn, before any work is done for it."""
+def require_matplotlib() -> None:
+    """Refuse to draw without matplotlib, with the way out."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        import matplotlib  # noqa: F401
     except ImportError:
         raise RuntimeError(
-            "pictures need matplotlib: pip install 'daskbfs[plot]', or leave --plot out"
+            "pictures need matplotlib: pip install 'daskbfs[plot]', or leave them out"
         ) from None
+
+
+def check_picture(file: str | Path) -> None:
+    """Refuse a picture that cannot be drawn, before any work is done for it."""
+    require_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     suffix = Path(file).suffix.removeprefix(".").lower()
     if suffix not in FigureCanvasAgg.get_supported_filetypes():
         raise ValueError(f"{file} has no suffix of a picture: name it .png, .svg or .pdf")
+    require_target(Path(file))
+
+
+@functools.cache
+def _picture_class() -> type:
+    from matplotlib.figure import Figure
+
+    class Picture(Figure):
+        """A figure that notebooks show, without pyplot and its global state."""
+
+        def _repr_png_(self) -> bytes:
+            return rendered(self, "png")
+
+    return Picture
 
 
 def canvas(n_panels: int, title: str) -> tuple[Any, list[Any]]:
     """A figure with panels beside each other."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.6 * n_panels, 4.2), layout="constrained")
-    figure.suptitle(title)
+    figure = _picture_class()(figsize=(4.6 * n_panels, 4.2), layout="constrained")
+    figure.suptitle(plain(title))
     panels = [figure.add_subplot(1, n_panels, i + 1) for i in range(n_panels)]
     for panel in panels:
         panel.spines[["top", "right"]].set_visible(False)
@@ -36,6 +57,32 @@ def canvas(n_panels: int, title: str) -> tuple[Any, list[Any]]:
     return figure, panels
 
 
-def save(figure: Any, file: str) -> None:
+def legend_above(panel: Any, n_columns: int, extra: Iterable[Any] = ()) -> None:
+    """A legend above a panel, where it hides nothing, also for what other axes have drawn."""
+    handles = [*panel.get_legend_handles_labels()[0], *extra]
+    panel.legend(
+        handles=handles,
+        frameon=False,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=n_columns,
+        fontsize="small",
+    )
+
+
+def plain(text: str) -> str:
+    """Text as matplotlib shows it to the letter: a pair of dollars would be mathematics."""
+    return text.replace("$", r"\$")
+
+
+def rendered(figure: Any, form: str) -> bytes:
+    """A figure as the bytes of a picture."""
+    target = io.BytesIO()
+    figure.savefig(target, format=form, dpi=150)
+    return target.getvalue()
+
+
+def save(figure: Any, file: str | Path) -> None:
     """Write a figure; the suffix tells the format."""
-    figure.savefig(file, dpi=150)
+    with whole_file(Path(file)) as target:
+        target.write(rendered(figure, Path(file).suffix.removeprefix(".").lower()))

@@ -22,6 +22,7 @@ from distributed.protocol.serialize import to_serialize
 
 from daskbfs import config
 from daskbfs.kernels.compiling import disband
+from daskbfs.records import About
 
 _HANDLER = "daskbfs_deliver"
 _ERROR = "error"  # the topic of mail after which none follows
@@ -40,6 +41,8 @@ class Attempt:
     run: str
     workers: tuple[str, ...]
     """Addresses; the first is the coordinator's."""
+    about: About | None = None
+    """What the scheduler is told of it; None where it does not listen."""
 
     @property
     def coordinator(self) -> str:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from daskbfs.figures import search_figure
 from daskbfs.graph import Outline
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.compiling import threads as kernel_threads
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.kernels.tree import UNKNOWN, levels_from_parents
+from daskbfs.machine import human_rate
+from daskbfs.plots import check_picture, require_matplotlib, save
 from daskbfs.telemetry import NO_PHASES, LevelTable, Phases
 from daskbfs.types import NONE
 
@@ -200,7 +205,7 @@ class BFSResult:
 
     @property
     def kernel_seconds(self) -> float:
-        """Over the levels, the sum of the slowest partition's kernels."""
+        """Over the levels, the sum of the slowest worker's kernels."""
         return self.levels.kernel_seconds
 
     @property
@@ -220,19 +225,35 @@ class BFSResult:
             "reached": self.reached,
             "edges": self.edges,
             "teps": self.teps,
+            "phases": self.phases.to_dict(),
             "levels": self.levels.to_dicts(),
         }
+
+    def plot(self, file: str | Path | None = None) -> Any:
+        """Draw time per level and device, and the frontier; needs matplotlib.
+
+        Returns the figure, which notebooks show, and writes it where a file is given (.png, .svg
+        or .pdf).
+        """
+        if file is not None:
+            check_picture(file)
+        require_matplotlib()
+        title = f"{self.graph.name} from {self.source}: {self.seconds * 1e3:.2f} ms"
+        figure = search_figure(self.levels, title)
+        if file is not None:
+            save(figure, file)
+        return figure
 
     def __repr__(self) -> str:
         told = f"{self.levels.n_levels} levels, {self.seconds * 1e3:.2f} ms"
         if self.levels.emulated:
             told += " (emulated: no GPU's time)"
         try:
-            rate = "" if self.teps is None else f", {self.teps / 1e9:.3f} GTEPS"
+            rate = "" if self.teps is None else f", {human_rate(self.teps)}"
             reached = f"{self.reached} of {self.graph.n_vertices} vertices in "
         except RuntimeError:  # on the cluster, to be awaited, or lost with it
             return f"BFSResult from {self.source}: {told}, not fetched"
         return f"BFSResult from {self.source}: {reached}{told}{rate}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{self!r}</p>{self.levels._repr_html_()}"
+        return f"<p>{html.escape(repr(self))}</p>{self.levels._repr_html_()}"

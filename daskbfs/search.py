@@ -12,7 +12,7 @@ import numpy as np
 from distributed import CancelledError, Client
 
 from daskbfs import config
-from daskbfs.cluster import embedded_client
+from daskbfs.cluster import embedded_client, new_run
 from daskbfs.direction import policy
 from daskbfs.distribution import DistributedGraph, spread
 from daskbfs.drivers import direct, resident, waves
@@ -21,7 +21,10 @@ from daskbfs.graph import Graph, Outline
 from daskbfs.holding import Holding
 from daskbfs.kernels.compiling import check_threads, disband, refuse_fork
 from daskbfs.lease import StaleLease
+from daskbfs.post import Attempt
 from daskbfs.programs.bfs import BFS
+from daskbfs.records import About, SearchRecord, plain_text
+from daskbfs.reporting import quietly
 from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Share
 from daskbfs.telemetry import LevelTable
@@ -174,8 +177,7 @@ async def _search_there(
             if broken:
                 await placed.recover(holding, silent)
             holding, broken = placed.holding, False
-            searching = _search_once(holding, source, choose, driver, threads)
-            return await guarded(client, holding.processes, searching)
+            return await _attempted(holding, source, choose, driver, threads)
         except WorkersLost as loss:
             if attempt == n_attempts:
                 raise RuntimeError(
@@ -192,26 +194,74 @@ async def _search_there(
     raise AssertionError("unreachable")
 
 
-async def _search_once(
+async def _attempted(
     holding: Holding,
     source: int,
     choose: Callable[[np.ndarray], BFS | None],
     driver: str,
     threads: int | None,
 ) -> BFSResult:
-    """One attempt at a search."""
+    """One attempt at a search, told to the scheduler however it ends."""
     program = choose(holding.place)
     if program is None:
         return _isolated(holding.graph, source)
-    n_workers = len(holding.placement.workers)
     if driver == "auto":
-        driver = "resident" if n_workers == 1 else "waves"
+        driver = "resident" if len(holding.placement.workers) == 1 else "waves"
+    reporter = holding.reporter if config.get("telemetry.enabled") else None
+    run, client = new_run(), holding.client
+    about = About(run, client.id, plain_text(holding.graph.name), source, driver, time.time())
+    attempt = Attempt(run, holding.placement.workers, about if reporter else None)
+    start = time.perf_counter()
+    try:
+        searching = _search_once(holding, source, program, attempt, driver, threads)
+        result = await guarded(client, holding.processes, searching)
+    except BaseException as error:
+        if reporter is not None:
+            with quietly():
+                seconds = time.perf_counter() - start
+                reporter.search(SearchRecord(about).failed(_reason(error), seconds))
+        raise
+    if reporter is not None:
+        with quietly():
+            reporter.search(_record(about, holding, result))
+    return result
+
+
+def _record(about: About, holding: Holding, result: BFSResult) -> SearchRecord:
+    """What the scheduler is told of a search that is over."""
+    levels = result.levels
+    share = min(1.0, levels.summary.scout_count / holding.numbering.n_arcs)
+    edges = round(holding.graph.n_input_edges * share)
+    most = config.get("telemetry.levels")
+    return SearchRecord.done(about, levels, result.phases, result.seconds, edges, most)
+
+
+def _reason(error: BaseException) -> str:
+    """Why an attempt came to nothing, in a line."""
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled, or out of time"
+    return plain_text(f"{type(error).__name__}: {error}")
+
+
+async def _search_once(
+    holding: Holding,
+    source: int,
+    program: BFS,
+    attempt: Attempt,
+    driver: str,
+    threads: int | None,
+) -> BFSResult:
+    """Search, and bring what was measured."""
     await warm_workers(holding)
     start = time.perf_counter()
     run = resident.search if driver == "resident" else waves.search
-    found = await run(holding, program, threads)
+    found = await run(holding, program, attempt, threads)
     seconds = time.perf_counter() - start
-    measured = await found.measured()
+    try:
+        measured = await found.measured()
+    except BaseException:
+        found.release()  # whoever handles the error may hold this frame for long
+        raise
     levels = LevelTable(measured.records)
     holding.n_levels = levels.n_levels
     tree = Tree(

@@ -6,7 +6,7 @@ Nothing here knows which algorithm runs, what drives it, or whether there is a c
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,11 @@ from daskbfs.lease import StaleLease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.pinned import Pinned
 from daskbfs.programs import Program
-from daskbfs.telemetry import PHASES, LevelRecord, Phases
+from daskbfs.telemetry import PHASES, LevelRecord, Phases, slowest_seconds
 from daskbfs.types import Direction
+
+Watcher = Callable[[Sequence[LevelRecord]], None]
+"""Told of each level once it is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,9 @@ class Outcome(Parts):
 class Account:
     """What a search has measured so far, kept where its levels are gathered."""
 
-    def __init__(self, *, exchanges: bool) -> None:
+    def __init__(self, *, exchanges: bool, watcher: Watcher | None = None) -> None:
         self._exchanges = exchanges
+        self._watcher = watcher
         self._records: list[LevelRecord] = []
         self._seconds = dict.fromkeys(PHASES, 0.0)
         self._since = time.perf_counter()
@@ -134,11 +138,13 @@ class Account:
 
     def level(self, records: Sequence[LevelRecord]) -> None:
         """Book a level that was just computed, here or elsewhere."""
-        slowest = max(record.kernel_seconds for record in records)
+        slowest = slowest_seconds(records)
         self._records += records
         self._seconds["compute"] += slowest
         top_down = records[0].direction is Direction.TOP_DOWN
         self.pass_to("push" if top_down else "pull", less=slowest)
+        if self._watcher is not None:
+            self._watcher(records)
 
     def measured(self) -> Measured:
         """All of it."""
@@ -158,9 +164,14 @@ def gather(
     return message
 
 
-def run_search(program: Program, partitions: Sequence[Partition], share: Share) -> Outcome:
+def run_search(
+    program: Program,
+    partitions: Sequence[Partition],
+    share: Share,
+    watcher: Watcher | None = None,
+) -> Outcome:
     """A whole search where all partitions are in one place: no level leaves the process."""
-    account = Account(exchanges=False)
+    account = Account(exchanges=False, watcher=watcher)
     leases = Leases(program, partitions, share)
     message = program.first(leases.numbering)
     account.pass_to("init")

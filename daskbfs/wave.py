@@ -15,7 +15,9 @@ from typing import Any
 from daskbfs.partition import Partition
 from daskbfs.post import Abandoned, Attempt, Mailbox, Post
 from daskbfs.programs import Program
+from daskbfs.reporting import meter, watcher_for
 from daskbfs.superstep import Account, Leases, Outcome, Parts, Share, gather
+from daskbfs.superstep import run_search as run_search_here
 
 _END, _OWED, _LEASES = "end", "owed", "leases"
 
@@ -28,7 +30,9 @@ class WaveLeases(Leases):
     def __init__(
         self, program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
     ) -> None:
-        self.account = Account(exchanges=True)
+        coordinates = Post.here().address == attempt.coordinator
+        watcher = watcher_for(attempt.about) if coordinates else None
+        self.account = Account(exchanges=True, watcher=watcher)
         super().__init__(program, partitions, share)
         self.attempt = attempt
         self.message = program.first(self.numbering)
@@ -49,6 +53,16 @@ def open_leases(
     _start_level(post, leases, 0, post.address)
     box.put(_LEASES, post.address, (weakref.ref(leases), attempt))
     return leases
+
+
+def run_search(
+    program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
+) -> Outcome:
+    """Do a whole search in one task, where this worker holds all partitions."""
+    outcome = run_search_here(program, partitions, share, watcher_for(attempt.about))
+    if attempt.about is not None:
+        meter(outcome.measured.records)
+    return outcome
 
 
 def run_levels(
@@ -113,7 +127,10 @@ def _expand(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> bool:
         return False
     (leases.message,) = mail.values()
     attempt = leases.attempt
-    post.send(attempt.run, attempt.coordinator, _reply(level), leases.expand(leases.message))
+    reply = leases.expand(leases.message)
+    post.send(attempt.run, attempt.coordinator, _reply(level), reply)
+    if attempt.about is not None:
+        meter(reply.records)
     return True
 
 

@@ -16,17 +16,14 @@ from distributed import Client
 class Crew:
     """A scheduler, workers without nannies (each its own process), and a client."""
 
-    def __init__(self, n_workers, folder, environment=()):
+    def __init__(self, n_workers, folder, environment=(), scheduler_options=()):
         self.folder = folder
         # workers run our traps, which tests define
         self.environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
         self.environment.update(environment)
         self.file = folder / "scheduler.json"
         self.processes = []
-        self.scheduler = self._start(
-            "scheduler", "--port=0", "--dashboard-address=:0", f"--scheduler-file={self.file}"
-        )
-        _until(self.file.exists)
+        self.start_scheduler(0, *scheduler_options)
         self.client = Client(scheduler_file=str(self.file), set_as_default=False, timeout=30)
         for _ in range(n_workers):
             self.start_worker()
@@ -42,6 +39,16 @@ class Crew:
         )
         self.processes.append(process)
         return process
+
+    def start_scheduler(self, port, *options):
+        self.scheduler = self._start(
+            "scheduler",
+            f"--port={port}",
+            "--dashboard-address=:0",
+            f"--scheduler-file={self.file}",
+            *options,
+        )
+        _until(self.file.exists)
 
     def start_worker(self, *options):
         return self._start(

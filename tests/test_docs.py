@@ -36,6 +36,7 @@ def test_every_public_function_has_an_example():
             assert ">>>" in (value.__doc__ or ""), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
 def test_examples_run(path, tmp_path):
     done = subprocess.run(
@@ -49,6 +50,7 @@ def test_there_are_examples():
     assert EXAMPLES
 
 
+@pytest.mark.slow
 def test_the_readmes_python_runs():
     text = (ROOT / "README.md").read_text()
     blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]

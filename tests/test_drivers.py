@@ -62,7 +62,7 @@ def test_a_resident_search_is_one_task_for_each_worker(kron12, two_workers):
     start = time.time()
     result = daskbfs.bfs(placed, source, driver="resident")
     time.sleep(0.2)
-    names = [task["key"][0] for task in two_workers.get_task_stream(start=start)]
+    names = [dask.utils.key_split(task["key"]) for task in two_workers.get_task_stream(start=start)]
     assert sorted(names) == ["measured_of", "run_levels", "run_levels"]
     assert result.levels.n_levels > 2
     assert result.phases.push > 0

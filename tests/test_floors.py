@@ -12,7 +12,7 @@ import daskbfs
 ROOT = Path(daskbfs.__file__).parent
 FLOORS = {
     "types": 0, "telemetry": 0, "machine": 0, "progress": 0, "config": 0,
-    "arrays": 0, "installed": 0,
+    "arrays": 0, "installed": 0, "target": 0, "records": 0, "series": 0, "plots": 0, "figures": 0,
     "kernels": 1,
     "edges": 2, "vertices": 2, "graph": 2, "construction": 2, "convert": 2, "generate": 2,
     "io": 2, "validation": 2,
@@ -21,10 +21,11 @@ FLOORS = {
     "home": 3, "lease": 3, "programs": 3,
     "pinned": 0,
     "superstep": 4, "post": 4, "wave": 4, "watch": 4, "building": 4, "holding": 4,
-    "devices": 4, "hybrid": 4,
+    "devices": 4, "hybrid": 4, "metrics": 4, "recorder": 4, "reporting": 4,
     "cluster": 4, "distribution": 4, "warming": 4,
     "drivers": 5, "result": 5, "search": 5,
-    "plots": 6, "bench": 6, "doctor": 6, "gpu_findings": 6, "cli": 6, "__main__": 6,
+    "dashboard": 6, "report": 6,
+    "bench": 6, "doctor": 6, "gpu_findings": 6, "cli": 6, "__main__": 6,
 }  # fmt: skip
 LONGEST = 450
 

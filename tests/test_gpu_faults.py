@@ -465,6 +465,7 @@ def test_every_fault_can_be_planted(fault):
     assert planted(fault) is not AS_WRITTEN[fault.kernel]
 
 
+@pytest.mark.slow
 def test_nothing_is_caught_where_nothing_is_wrong(workers):
     assert workers.caught_by(NOTHING) == ""
 

@@ -14,7 +14,7 @@ from distributed import Client
 import daskbfs
 from daskbfs.direction import policy
 from daskbfs.drivers import waves
-from daskbfs.post import Mailbox, Post
+from daskbfs.post import Attempt, Mailbox, Post
 from daskbfs.programs.bfs import BFS
 from tests.test_drivers import check
 
@@ -76,8 +76,9 @@ def test_one_workers_error_ends_the_search_everywhere_and_leaves_nothing(kron12)
     with daskbfs.local_cluster(2) as cluster, cluster.get_client() as client:
         placed = daskbfs.distribute(kron12, client, n_partitions=3)
         program = Failing(int(placed.layout.global_id[row]), kron12.out.degree(row), policy())
+        attempt = Attempt("attempt", placed.placement.workers)
         with pytest.raises(OSError, match="the disk is full"):
-            client.sync(waves.search, placed.holding, program, None)
+            client.sync(waves.search, placed.holding, program, attempt, None)
         assert no_mail_is_left(client)
 
 

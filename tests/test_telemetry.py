@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import daskbfs
 from daskbfs import machine
 from daskbfs.telemetry import LevelRecord, LevelTable
 from daskbfs.types import Device, Direction
 
 
-def record(level, partition=0, seconds=0.5):
+def record(level, partition=0, seconds=0.5, worker=None):
     return LevelRecord(
-        level, Direction.BOTTOM_UP, Device.CPU, partition, None, 1234567, 8, seconds, 0
+        level, Direction.BOTTOM_UP, Device.CPU, partition, worker, 1234567, 8, seconds, 0, 2469134
     )
 
 
@@ -32,8 +34,8 @@ def test_a_long_table_shows_its_head_and_tail():
     assert lines[-1].split()[0] == "2999"
 
 
-def test_kernel_seconds_take_the_slowest_partition_of_each_level():
-    table = LevelTable([record(0, 0, 1.0), record(0, 1, 3.0), record(1, 0, 2.0)])
+def test_kernel_seconds_take_the_slowest_worker_of_each_level():
+    table = LevelTable([record(0, 0, 1.0, "a"), record(0, 1, 3.0, "b"), record(1, 0, 2.0, "a")])
     assert table.kernel_seconds == 5.0
     assert table.n_levels == 2
     assert table[0].partition == 0
@@ -45,6 +47,25 @@ def test_records_convert_to_json_pandas_and_html():
     assert json.loads(json.dumps(table.to_dicts()))[1]["direction"] == "bottom_up"
     assert table.to_pandas()["frontier_vertices"].tolist() == [1234567] * 2
     assert table._repr_html_().count("<tr>") == 3
+    assert LevelTable.from_dicts(json.loads(table.to_json()))[0] == table[0]
+    assert list(LevelTable([]).to_pandas().columns)[:2] == ["level", "direction"]
+
+
+def test_records_are_saved_whole_or_not_at_all(tmp_path):
+    table = LevelTable([record(0), record(1)])
+    table.save(tmp_path / "levels.json")
+    assert json.loads((tmp_path / "levels.json").read_text()) == table.to_dicts()
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        table.save(tmp_path / "no" / "levels.json")
+    assert [file.name for file in tmp_path.iterdir()] == ["levels.json"]
+
+
+def test_a_notebook_shows_no_html_of_others():
+    table = LevelTable([record(0, worker="<b>")])
+    graph = daskbfs.from_edges([(0, 1)], name="<script>")
+    assert "<b>" not in table._repr_html_()
+    assert "<script>" not in daskbfs.bfs(graph, 0)._repr_html_()
+    assert LevelTable([record(i) for i in range(3000)])._repr_html_().count("<tr>") == 41
 
 
 def test_results_show_themselves():
@@ -62,3 +83,7 @@ def test_the_machine_describes_itself():
     assert machine.peak_bytes() > 10 * 2**20
     assert machine.human_bytes(3 * 2**30) == "3.0 GiB"
     assert machine.human_bytes(17) == "17 B"
+    assert machine.human_rate(5.432e9) == "5.43 GTEPS"
+    assert machine.human_rate(17e6) == "17 MTEPS"
+    assert machine.human_rate(1200) == "1.2 kTEPS"
+    assert machine.human_rate(7) == "7 TEPS"

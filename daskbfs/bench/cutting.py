@@ -13,7 +13,8 @@ from daskbfs import __version__, machine
 from daskbfs.bench.trials import graph_record
 from daskbfs.cutting import Wish, choose_cut
 from daskbfs.graph import Graph
-from daskbfs.plots import COLOURS, canvas, save
+from daskbfs.plots import canvas, legend_above
+from daskbfs.series import COLOURS
 from daskbfs.strategy import check_share
 from daskbfs.survey import survey
 from daskbfs.types import Device, parse_devices
@@ -136,7 +137,7 @@ def _totals(partitions: Sequence[dict[str, Any]]) -> tuple[int, int]:
     return crossing, sum(found["aggregated_messages"] for found in partitions)
 
 
-def draw(report: dict[str, Any], file: str) -> None:
+def picture(report: dict[str, Any]) -> Any:
     """The same as a picture."""
     partitions = report["partitions"]
     names = [f"{found['partition']}\n{found['device']}" for found in partitions]
@@ -166,5 +167,5 @@ def draw(report: dict[str, Any], file: str) -> None:
         panel.set_xlabel("partition and its device")
         panel.set_ylabel(label)
         if len(bars) > 1:
-            panel.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    save(figure, file)
+            legend_above(panel, 2)
+    return figure

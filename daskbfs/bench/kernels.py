@@ -29,6 +29,7 @@ from daskbfs.construction import construct
 from daskbfs.edges import ArrayEdges
 from daskbfs.generate import KroneckerEdges, kronecker
 from daskbfs.graph import Graph
+from daskbfs.progress import Progress, bars, silent
 from daskbfs.search import bfs
 
 Times = dict[str, float]
@@ -42,6 +43,7 @@ _REFERENCE_PIECE = 512  # words of the reference's counters
 @click.option("--resident", is_flag=True, help="Time searches by a Dask worker in here too.")
 @click.option("--construction", is_flag=True, help="Time Kernel 1 too, and take its peak memory.")
 @click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
+@click.option("--quiet", is_flag=True, help="No progress bars.")
 def main(
     scales: tuple[int, ...],
     n_sources: int,
@@ -49,18 +51,20 @@ def main(
     resident: bool,
     construction: bool,
     json_file: str | None,
+    quiet: bool,
 ) -> None:
     """Time kernels and searches on Kronecker graphs of edgefactor 16."""
     report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "scales": {}}
     for scale in scales or (22,):
         figures: dict[str, Any] = {}
-        if construction:
-            figures["construction"] = _in_fresh_process(time_construction, scale)
-            figures["streaming"] = _in_fresh_process(time_streaming, scale)
-        graph = kronecker(scale)
-        figures |= time_searches(
-            graph, n_sources, _load_reference(reference) if reference else None, resident=resident
-        )
+        load = _load_reference(reference) if reference else None
+        with bars(quiet=quiet) as progress:
+            if construction:
+                for done, (name, timed) in enumerate(_CONSTRUCTIONS.items()):
+                    progress("timing construction", done, len(_CONSTRUCTIONS))
+                    figures[name] = _in_fresh_process(timed, scale)
+            graph = kronecker(scale, progress=progress)
+            figures |= time_searches(graph, n_sources, load, resident=resident, progress=progress)
         report["scales"][scale] = figures
         _show(scale, figures)
     if json_file:
@@ -73,6 +77,7 @@ def time_searches(
     reference: Callable[[Graph], Callable[[int], Any]] | None,
     *,
     resident: bool,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Mean and median milliseconds of kernel, search, level array, and of the reference."""
     sources = graph.random_sources(n_sources)
@@ -90,7 +95,8 @@ def time_searches(
         _ = bfs(graph, v, driver="direct").parent, bfs(graph, v, driver="direct").level
         if other:
             other(int(graph.row_of(v) or 0))
-    for v in sources:
+    for done, v in enumerate(sources):
+        progress("searching", done, len(sources))
         if resident:
             result = bfs(graph, v, driver="resident").fetch()
             rounds["resident"].append(result.seconds + result.fetch_seconds)
@@ -170,6 +176,9 @@ def time_streaming(scale: int) -> Times:
     return _built(graph, time.perf_counter() - start)
 
 
+_CONSTRUCTIONS = {"construction": time_construction, "streaming": time_streaming}
+
+
 def _built(graph: Graph, seconds: float) -> Times:
     return {
         "seconds": seconds,
@@ -181,7 +190,7 @@ def _built(graph: Graph, seconds: float) -> Times:
 
 def _show(scale: int, figures: dict[str, Any]) -> None:
     """What a person wants to know of one scale."""
-    for name in ("construction", "streaming"):
+    for name in _CONSTRUCTIONS:
         if name in figures:
             built = figures[name]
             click.echo(

@@ -22,8 +22,10 @@ from daskbfs.cluster import local_cluster
 from daskbfs.distribution import DistributedGraph, distribute, spread
 from daskbfs.generate import kronecker, uniform
 from daskbfs.graph import Graph
-from daskbfs.plots import COLOURS, canvas, check_picture, save
+from daskbfs.plots import canvas, check_picture, save
+from daskbfs.progress import Progress, bars, silent
 from daskbfs.search import bfs
+from daskbfs.series import COLOURS
 from daskbfs.strategy import STRATEGIES
 
 _SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
@@ -43,6 +45,7 @@ _NOISE = 1.05  # what two rates must differ by to be called different
 )
 @click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
 @click.option("--plot", "plot_file", type=click.Path(), help="Draw them to this .png or .svg.")
+@click.option("--quiet", is_flag=True, help="No progress bars.")
 def main(
     scales: tuple[int, ...],
     n_sources: int,
@@ -50,6 +53,7 @@ def main(
     shares: tuple[float, ...],
     json_file: str | None,
     plot_file: str | None,
+    quiet: bool,
 ) -> None:
     """Sweep the share of the edges for each strategy, on Kronecker and uniform graphs."""
     if plot_file:
@@ -60,19 +64,25 @@ def main(
         "devices": f"{n_workers} CPU workers on {machine.n_cores()} cores",
         "sweeps": [],
     }
-    graphs = [make(scale) for scale in scales or (20,) for make in (kronecker, uniform)]
-    alone = {graph.name: _rate_alone(graph, n_sources) for graph in graphs}
-    with local_cluster(n_workers) as cluster, cluster.get_client() as client:
-        for graph in graphs:
-            points = sweep(graph, client, n_sources, sorted(shares or _SHARES))
-            report["sweeps"].append(
-                {"graph": graph.name, "one_worker_teps": alone[graph.name], "points": points}
-            )
-            click.echo("\n".join(told(report["sweeps"][-1])))
+    with bars(quiet=quiet) as progress:
+        graphs = [
+            make(scale, progress=progress)
+            for scale in scales or (20,)
+            for make in (kronecker, uniform)
+        ]
+        alone = {graph.name: _rate_alone(graph, n_sources) for graph in graphs}
+        with local_cluster(n_workers) as cluster, cluster.get_client() as client:
+            for graph in graphs:
+                points = sweep(graph, client, n_sources, sorted(shares or _SHARES), progress)
+                report["sweeps"].append(
+                    {"graph": graph.name, "one_worker_teps": alone[graph.name], "points": points}
+                )
+    for swept in report["sweeps"]:
+        click.echo("\n".join(told(swept)))
     if json_file:
         Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
     if plot_file:
-        draw(report, plot_file)
+        save(picture(report), plot_file)
 
 
 def _rate_alone(graph: Graph, n_sources: int) -> float:
@@ -81,12 +91,17 @@ def _rate_alone(graph: Graph, n_sources: int) -> float:
 
 
 def sweep(
-    graph: Graph, client: Client, n_sources: int, shares: Sequence[float]
+    graph: Graph,
+    client: Client,
+    n_sources: int,
+    shares: Sequence[float],
+    progress: Progress = silent,
 ) -> list[dict[str, Any]]:
     """Rates of all strategies at all shares."""
-    points = []
+    points: list[dict[str, Any]] = []
     for share in shares:
         for strategy in STRATEGIES:
+            progress(f"sweeping {graph.name}", len(points), len(shares) * len(STRATEGIES))
             placed = client.sync(spread, graph, client, strategy=strategy, n_cpu=1, cpu_share=share)
             rows = placed.layout.rows
             points.append(
@@ -153,7 +168,7 @@ def verdicts(points: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def draw(report: dict[str, Any], file: str) -> None:
+def picture(report: dict[str, Any]) -> Any:
     """Rates against shares for each graph, and the vertices on the first worker."""
     sweeps = report["sweeps"]
     figure, panels = canvas(len(sweeps) + 1, f"Search rates on {report['devices']}")
@@ -180,7 +195,7 @@ def draw(report: dict[str, Any], file: str) -> None:
     for panel in panels:
         panel.set_xlabel("edges on the first worker (%)")
         panel.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=3)
-    save(figure, file)
+    return figure
 
 
 def _line(

@@ -30,14 +30,21 @@ class Placed:
             outcome = (await self._bring())[0]
             assert isinstance(outcome, Outcome)
             return outcome.measured
-        measured: Measured = await self.holding.client.submit(
-            measured_of,
-            self.parts[0],
-            key=("measured_of", new_run()),
-            workers=[self.holding.placement.coordinator],  # the parents stay where they are
-            pure=False,
-        )
+        with self.holding.annotated():
+            future = self.holding.client.submit(
+                measured_of,
+                self.parts[0],
+                key=(self.holding.task_group("measured_of"), new_run()),
+                workers=[self.holding.placement.coordinator],  # the parents stay where they are
+                pure=False,
+            )
+        measured: Measured = await future
         return measured
+
+    def release(self) -> None:
+        """Let the parts go: nobody will ask for them."""
+        for part in self.parts:
+            part.release()
 
     def fetch(self) -> np.ndarray:
         """The parents by global id, from all workers."""
@@ -106,12 +113,17 @@ async def warm_workers(holding: Holding) -> None:
             for worker in holding.placement.workers
         ]
         await settled(futures)
-        holding.anchors = [
-            holding.client.submit(
-                _stay, key=(name, new_run()), workers=[holding.placement.coordinator], pure=False
-            )
-            for name in _TASK_NAMES
-        ]
+        with holding.annotated():
+            holding.anchors = [
+                holding.client.submit(
+                    _stay,
+                    key=(holding.task_group(name), new_run()),
+                    workers=[holding.placement.coordinator],
+                    pure=False,
+                )
+                for name in _TASK_NAMES
+            ]
+        await settled(holding.anchors)  # a process that ends soon would warn of those that run
         holding.warm = True
 
 

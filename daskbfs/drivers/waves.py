@@ -10,11 +10,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import dask
 from distributed import Future
 
 from daskbfs import config
-from daskbfs.cluster import new_run, settled
+from daskbfs.cluster import settled
 from daskbfs.drivers.common import Placed
 from daskbfs.holding import Holding
 from daskbfs.post import Attempt
@@ -32,15 +31,16 @@ class _Tasks:
     """A graph of pinned tasks, to be submitted as one."""
 
     def __init__(self, holding: Holding) -> None:
-        self._client = holding.client
+        self._holding = holding
         self._tasks: dict[Key, tuple[Any, ...]] = {}
         self._workers: dict[Key, str] = {}
         self._priorities: dict[Key, int] = {}
 
     def add(
-        self, worker: str, key: Key, priority: int, function: Callable[..., Any], *arguments: Any
+        self, worker: str, name: Key, priority: int, function: Callable[..., Any], *arguments: Any
     ) -> Key:
-        """Put a task on a worker."""
+        """Put a task on a worker; returns its key."""
+        key = (self._holding.task_group(function.__name__), *name)
         self._tasks[key] = (function, *arguments)
         self._workers[key] = worker
         self._priorities[key] = priority
@@ -50,28 +50,33 @@ class _Tasks:
         """Futures for some of the tasks; the others live as long as they are needed."""
         # the scheduler asks the annotations for the worker of each key; a dict's own method needs
         # none of our code over there
-        with dask.annotate(  # type: ignore[attr-defined]
-            workers=self._workers.__getitem__,
-            priority=self._priorities.__getitem__,
-            allow_other_workers=False,
-        ):
-            futures: list[Future] = self._client.get(self._tasks, keys, sync=False)
+        pinned = {
+            "workers": self._workers.__getitem__,
+            "priority": self._priorities.__getitem__,
+            "allow_other_workers": False,
+        }
+        with self._holding.annotated(**pinned):
+            futures: list[Future] = self._holding.client.get(self._tasks, keys, sync=False)
         return futures
 
 
-async def search(holding: Holding, program: Program, threads: int | None) -> Placed:
+async def search(
+    holding: Holding, program: Program, attempt: Attempt, threads: int | None
+) -> Placed:
     """Run a program in waves."""
-    return await _Waves(holding, program, threads).search()
+    return await _Waves(holding, program, attempt, threads).search()
 
 
 class _Waves:
     """One search in waves."""
 
-    def __init__(self, holding: Holding, program: Program, threads: int | None) -> None:
+    def __init__(
+        self, holding: Holding, program: Program, attempt: Attempt, threads: int | None
+    ) -> None:
         self.holding = holding
         self.program = program
-        self.workers = holding.placement.workers
-        self.attempt = Attempt(new_run(), self.workers)
+        self.attempt = attempt
+        self.workers = attempt.workers
         self.shares = holding.shares(threads)
         self.n_levels = 0
         """Levels submitted so far."""
@@ -132,7 +137,7 @@ class _Waves:
             leases.append(
                 tasks.add(
                     worker,
-                    ("open_leases", run, w),
+                    (run, w),
                     _FIRST,
                     open_leases,
                     self.program,
@@ -144,7 +149,7 @@ class _Waves:
             parts.append(
                 tasks.add(
                     worker,
-                    ("aggregate_parents", run, w),
+                    (run, w),
                     _FIRST - _TURNS * self.expected,
                     aggregate_parents,
                     run,
@@ -160,11 +165,9 @@ class _Waves:
         for level in range(first, self.n_levels):
             turn = _FIRST - _TURNS * level
             for w, worker in enumerate(self.workers):
-                key: Key = ("expand_level", run, level, w)
-                keys.append(tasks.add(worker, key, turn - 1, expand_level, run, level))
-            key = ("gather_frontier", run, level)
+                keys.append(tasks.add(worker, (run, level, w), turn - 1, expand_level, run, level))
             coordinator = self.attempt.coordinator
-            keys.append(tasks.add(coordinator, key, turn - 2, gather_frontier, run, level))
+            keys.append(tasks.add(coordinator, (run, level), turn - 2, gather_frontier, run, level))
         return keys
 
 

@@ -12,9 +12,9 @@ from daskbfs.construction import build_graph
 from daskbfs.edges import BothWays, Origin
 from daskbfs.graph import Graph
 from daskbfs.io import dimacs, edge_list, gap, matrix_market, metis
-from daskbfs.io.target import require_target, whole_file
 from daskbfs.io.text import gzipped
 from daskbfs.progress import Progress, silent
+from daskbfs.target import require_target, whole_file
 
 READERS = {
     "edge-list": edge_list.open_edges,

@@ -139,6 +139,7 @@ class BFS:
             edges_examined=examined,
             kernel_seconds=time.perf_counter() - start,
             exchanged_bytes=0 if _alone(partition) else frontier.nbytes,
+            scout_count=round(message.summary.scout_count),
         )
         return Reply((found,), scout_count, (record,))
 

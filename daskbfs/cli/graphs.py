@@ -1,0 +1,143 @@
+"""``daskbfs convert`` and ``daskbfs partition``: graphs, without a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from daskbfs.cli.common import (
+    FORMATS,
+    STRATEGIES,
+    graph_options,
+    plain_errors,
+    speaker,
+    write_json,
+)
+
+_ALGORITHMS = ("bfs", "pagerank")
+_WRITTEN_FORMATS = ("edge-list", "gap")
+
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--directed", is_flag=True, help="Keep the directions of the edges.")
+@click.option(
+    "--format", type=click.Choice(FORMATS), help="What IN is.  [default: what its suffix tells]"
+)
+@click.option(
+    "--to-format",
+    type=click.Choice(_WRITTEN_FORMATS),
+    help="What OUT becomes.  [default: what its suffix tells]",
+)
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+@plain_errors
+def convert(
+    source: str,
+    target: str,
+    directed: bool,
+    format: str | None,
+    to_format: str | None,
+    quiet: bool,
+) -> None:
+    """Read the graph IN and write it to OUT (.sg, or an edge list: .el, .txt).
+
+    IN may also be kron:SCALE or uniform:SCALE. Duplicates and self-loops are dropped.
+    Edge lists are gzipped where OUT ends in .gz.
+    """
+    from daskbfs.io import graph_writer
+    from daskbfs.io.spec import open_graph
+    from daskbfs.progress import bars
+
+    write = graph_writer(target, format=to_format)
+    with bars(quiet=quiet) as progress:
+        graph = open_graph(source, directed=directed or None, format=format, progress=progress)
+        write(graph, progress)
+    if not quiet:
+        click.echo(f"{graph!r} written to {target}")
+
+
+@click.command()
+@click.argument("graph")
+@click.option(
+    "--strategy",
+    type=click.Choice(STRATEGIES),
+    default="auto",
+    show_default=True,
+    help="Who gets what: CPUs the highest degrees, the lowest, or any.",
+)
+@click.option(
+    "--devices",
+    default="cpu=2",
+    show_default=True,
+    help="Kinds and numbers of devices to cut for; none needs to be there.",
+)
+@click.option(
+    "--cpu-share",
+    metavar="SHARE",
+    help="Of the edges, 0 to 1, for CPUs; 'fit' leaves them what does not fit elsewhere.  "
+    "[default: fit with --gpu-memory, else as configured: 0.5]",
+)
+@click.option("--gpu-memory", metavar="SIZE", help="Of each accelerator, for example 16GiB.")
+@click.option(
+    "--algorithm",
+    type=click.Choice(_ALGORITHMS),
+    default="bfs",
+    show_default=True,
+    help="What --strategy auto is to serve.",
+)
+@graph_options
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
+@click.option(
+    "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
+)
+@click.option("--quiet", is_flag=True, help="No progress bars, no table.")
+@plain_errors
+def partition(
+    graph: str,
+    strategy: str,
+    devices: str,
+    cpu_share: str | None,
+    gpu_memory: str | None,
+    algorithm: str,
+    seed: int,
+    edgefactor: int,
+    directed: bool,
+    format: str | None,
+    json_file: str | None,
+    plot_file: str | None,
+    quiet: bool,
+) -> None:
+    """Show how GRAPH would be cut: no worker and no device is needed.
+
+    \b
+    daskbfs partition kron:20 --devices cpu=1,gpu=2 --strategy high --cpu-share 0.6
+    daskbfs partition kron:22 --devices cpu=1,gpu=1 --gpu-memory 256MiB --plot cut.png
+    """  # noqa: D301
+    from daskbfs.bench.cutting import Plan, examine, picture, told
+    from daskbfs.io.spec import open_graph
+    from daskbfs.plots import check_picture, save
+    from daskbfs.progress import bars
+    from daskbfs.target import require_target
+
+    if json_file and json_file != "-":
+        require_target(Path(json_file))
+    if plot_file:
+        check_picture(plot_file)
+    plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, seed)
+    with bars(quiet=quiet) as progress:
+        opened = open_graph(
+            graph,
+            directed=directed or None,
+            format=format,
+            edgefactor=edgefactor,
+            seed=seed,
+            progress=progress,
+        )
+        report = examine(opened, plan)
+    if json_file:
+        write_json(report, json_file)
+    if plot_file:
+        save(picture(report), plot_file)
+    speaker(quiet or json_file == "-")(told(report))

@@ -1,0 +1,207 @@
+"""``daskbfs run``: timed searches, here or on a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from daskbfs.cli.common import STRATEGIES, graph_options, plain_errors, speaker, write_json
+
+if TYPE_CHECKING:
+    from daskbfs.result import BFSResult
+
+_DRIVERS = ("auto", "direct", "resident", "waves")
+_DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
+
+
+@click.command()
+@click.argument("graph")
+@click.option("--source", "sources", type=int, multiple=True, help="Start here; may be repeated.")
+@click.option(
+    "--sources", "n_sources", type=click.IntRange(1), help="Start from so many random vertices."
+)
+@graph_options
+@click.option(
+    "--driver",
+    type=click.Choice(_DRIVERS),
+    default="auto",
+    show_default=True,
+    help="What runs the levels; direct is without Dask.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="CPU workers of a cluster started here; one lives in this process.  [default: 1]",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Search on this Dask cluster.")
+@click.option(
+    "--devices",
+    metavar="KINDS",
+    help="Workers of a cluster started here, for example cpu=1,gpu=2; gpu-emulated runs a GPU's "
+    "kernels on the CPU.",
+)
+@click.option(
+    "--cpu-share",
+    type=click.FloatRange(0, 1),
+    help="Of the edges, for CPUs beside GPUs.  [default: what does not fit these, or half]",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(STRATEGIES),
+    default="auto",
+    show_default=True,
+    help="How vertices are dealt to partitions: the highest degrees to CPUs, the lowest, or any.",
+)
+@click.option(
+    "--direction",
+    type=click.Choice(_DIRECTIONS),
+    help="How to choose between top-down and bottom-up.  [default: beamer]",
+)
+@click.option("--depth-limit", type=click.IntRange(0), help="Go no further than so many edges.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    help="Threads of each worker's kernels.  [default: the cores, divided among workers]",
+)
+@click.option("--validate", is_flag=True, help="Make the five Graph500 checks on every tree.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(),
+    help="Write records to this file; '-' is standard output.",
+)
+@click.option("--quiet", is_flag=True, help="No progress bars, no tables.")
+@plain_errors
+def run(
+    graph: str,
+    sources: tuple[int, ...],
+    n_sources: int | None,
+    seed: int,
+    edgefactor: int,
+    directed: bool,
+    format: str | None,
+    driver: str,
+    workers: int | None,
+    scheduler: str | None,
+    devices: str | None,
+    cpu_share: float | None,
+    strategy: str,
+    direction: str | None,
+    depth_limit: int | None,
+    threads: int | None,
+    validate: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Search GRAPH: a file, kron:SCALE or uniform:SCALE.
+
+    Without --source or --sources, one random vertex that is not isolated is the source.
+
+    \b
+    daskbfs run kron:20 --sources 16 --validate
+    daskbfs run kron:20 --workers 2 --driver waves
+    daskbfs run kron:18 --devices cpu=1,gpu-emulated=1 --strategy high --validate
+    """  # noqa: D301
+    from daskbfs.bench.trials import (
+        built_seconds,
+        placed_graph,
+        process_peaks,
+        run_trials,
+        summarize,
+    )
+    from daskbfs.dashboard import can_draw, page_link
+    from daskbfs.io.spec import open_origin
+    from daskbfs.kernels.compiling import check_threads
+    from daskbfs.progress import bars
+    from daskbfs.target import require_target
+    from daskbfs.types import parse_devices
+
+    if sources and n_sources:
+        raise click.UsageError("--source and --sources exclude each other")
+    if scheduler and workers:
+        raise click.UsageError("--scheduler and --workers exclude each other")
+    if devices and (scheduler or workers):
+        raise click.UsageError("--devices starts a cluster: leave --workers and --scheduler out")
+    if driver == "direct" and (scheduler or workers or devices):
+        raise click.UsageError(
+            "--driver direct has no workers: leave --workers, --devices and --scheduler out"
+        )
+    kinds = parse_devices(devices) if devices else ()
+    if json_file and json_file != "-":
+        require_target(Path(json_file))
+    if scheduler is None:  # workers elsewhere know best what they have
+        check_threads(threads)
+    say = speaker(quiet or json_file == "-")
+    origin = open_origin(
+        graph, directed=directed or None, format=format, edgefactor=edgefactor, seed=seed
+    )
+    with (
+        bars(quiet=quiet) as progress,
+        placed_graph(
+            origin,
+            direct=driver == "direct",
+            n_workers=workers,
+            scheduler=scheduler,
+            devices=kinds,
+            cpu_share=cpu_share,
+            strategy=strategy,
+            seed=seed,
+            progress=progress,
+        ) as placed,
+    ):
+        say(f"{placed!r}, built in {built_seconds(placed):.2f} s")
+        if can_draw() and ((workers or 0) > 1 or devices):
+            say(f"live at {page_link(placed.client)}")  # type: ignore[union-attr]
+        chosen = list(sources) or [int(v) for v in placed.random_sources(n_sources or 1, seed)]
+        if not chosen:
+            raise ValueError(
+                f"{graph} has no edges, so no vertex to start from"
+                + (": give --source" if placed.n_vertices else " and no vertices either")
+            )
+        trials = run_trials(
+            placed,
+            chosen,
+            driver=driver,
+            direction=direction,
+            depth_limit=depth_limit,
+            threads=threads,
+            validate=validate,
+            progress=progress,
+        )
+        report = summarize(placed, trials, direction=direction)
+        peak = max(process_peaks(placed))
+    if json_file:
+        write_json(report, json_file)
+    assert trials.last is not None
+    say(_told(trials.last, report, peak))
+    if trials.failure is not None:
+        raise click.ClickException(f"the tree from {trials.last.source} is wrong: {trials.failure}")
+
+
+def _told(last: BFSResult, report: dict[str, Any], peak: int) -> str:
+    """What a person wants to know of some searches."""
+    from daskbfs.machine import human_bytes, human_rate
+    from daskbfs.telemetry import EMULATED_NOTE
+
+    n_trials = len(report["trials"])
+    summary = f"{n_trials} search{'es' if n_trials > 1 else ''}"
+    summary += f", median {report['median_seconds'] * 1e3:.3f} ms"
+    if report["harmonic_mean_teps"]:
+        summary += f", {human_rate(report['harmonic_mean_teps'])} (harmonic mean)"
+    lines = [
+        "",
+        str(last.levels),
+        "",
+        f"source {last.source}: reached {last.reached:,} of {last.graph.n_vertices:,} vertices",
+        summary,
+        f"most memory of a process: {human_bytes(peak)}, of all together: "
+        f"{human_bytes(report['graph']['peak_bytes'])}",
+    ]
+    if last.levels.emulated:
+        lines.append(EMULATED_NOTE)
+    if report["validated"] is not None:
+        passed = "every tree passed the five Graph500 checks"
+        lines.append(passed if report["validated"] else "a tree FAILED its checks")
+    return "\n".join(lines)

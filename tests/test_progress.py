@@ -1,0 +1,93 @@
+"""How far work has come: here, on workers, and as bars in a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import dask
+import pytest
+
+import daskbfs
+from daskbfs.progress import Chorus, Standing, bars, board, posted, silent
+
+
+def test_posted_work_is_on_the_board_while_it_goes_on():
+    with posted("run a") as progress:
+        assert board("run") == {}
+        progress("counting", 3, 10)
+        assert board("run") == {"run a": Standing("counting", 3, 10)}
+        assert board("other") == {}
+    assert board("run") == {}
+
+
+def test_several_places_are_told_as_one():
+    told = []
+    chorus = Chorus(2, lambda *words: told.append(words))
+    chorus.hear("a", Standing("filling", 5, 10))
+    chorus.hear("b", Standing("filling", 2, 10))
+    chorus.hear("a", Standing("sorting", 1, 4))  # it has filled all, then
+    assert told == [
+        ("filling", 5, 20),
+        ("filling", 7, 20),
+        ("filling", 12, 20),
+        ("sorting", 1, 8),
+    ]
+
+
+def test_bars_are_silent_where_nobody_looks():
+    with bars() as progress:  # pytest is no terminal
+        assert progress is silent
+    with bars(quiet=True) as progress:
+        assert progress is silent
+
+
+def test_graphs_that_workers_build_tell_how_far_they_are(on_the_cluster):
+    told = []
+    with (
+        dask.config.set({"daskbfs.progress-seconds": 0.01}),
+        daskbfs.local_cluster(2) as cluster,
+        cluster.get_client() as client,
+    ):
+        daskbfs.distribute("kron:18", client, progress=lambda *words: told.append(words))
+    phases = dict.fromkeys(phase for phase, _, _ in told)
+    assert {"counting degrees", "filling rows", "placing partitions"} <= set(phases)
+    filling = [(done, total) for phase, done, total in told if phase == "filling rows"]
+    assert all(0 < done <= total for done, total in filling)
+    assert [done for done, _ in filling] == sorted(done for done, _ in filling)
+    assert told[-1] == ("placing partitions", 2, 2)
+
+
+def in_a_terminal(words, folder):
+    """What a command writes to a terminal."""
+    leader, follower = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
+    command = [Path(sys.executable).parent / "daskbfs", *words]
+    process = subprocess.Popen(
+        command, stdout=follower, stderr=follower, cwd=folder, env=environment
+    )
+    os.close(follower)
+    written = b""
+    try:
+        while data := os.read(leader, 65536):
+            written += data
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(leader)
+    assert process.wait(timeout=60) == 0, written.decode()
+    return written.decode()
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_bars_and_quiet_ones_do_not(tmp_path):
+    words = ["run", "kron:19", "--sources", "20", "--driver", "direct"]
+    loud = in_a_terminal(words, tmp_path)
+    for phase in ("counting degrees", "filling rows", "searching"):
+        assert phase in loud
+    assert "━" in loud
+    quiet = in_a_terminal([*words, "--quiet"], tmp_path)
+    assert "━" not in quiet
+    assert "searching" not in quiet
