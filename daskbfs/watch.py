@@ -99,8 +99,8 @@ class Watch:
     noticed: dict[str, tuple[object, float]] = field(default_factory=dict)
     """What was noticed of each, and when."""
 
-    async def loss(self) -> WorkersLost | None:
-        """What happened to workers that cannot be waited for any more, if anything did."""
+    async def look(self) -> None:
+        """Raise WorkersLost where workers cannot be waited for any more."""
         now = await workers_now(self.client)
         lost, silent = {}, set()
         for address, process in self.processes.items():
@@ -122,7 +122,8 @@ class Watch:
                     f"worker {address} is paused, since it uses {used} of its {limit}: free some, "
                     "or give it more"
                 )
-        return WorkersLost(lost, silent) if lost else None
+        if lost:
+            raise WorkersLost(lost, silent)
 
     def _since(self, what: str, value: object) -> float:
         """Seconds since we first noticed that something has a value."""
@@ -139,34 +140,40 @@ def _silent_limit() -> float:
 
 
 async def guarded(client: Client, processes: Mapping[str, str], waiting: Awaitable[T]) -> T:
-    """Wait for something that needs some workers; raise WorkersLost once they are gone."""
+    """Wait for something that needs some workers; raise WorkersLost once they are gone.
+
+    An error must not hold the frames that it came through, and with them futures, until the garbage
+    collector finds out: so no frame here keeps its error.
+    """
     task = asyncio.ensure_future(waiting)
     watch = Watch(client, processes)
     try:
         while not task.done():
             await asyncio.wait({task}, timeout=config.get("recovery.look-seconds"))
-            if not task.done() and (loss := await watch.loss()):
-                raise loss
+            if not task.done():
+                await watch.look()
         try:
             return task.result()
-        except Exception as error:
-            if loss := await _reason(watch, error):
-                raise loss from error
+        except SYMPTOMS:
+            await _look_for_a_while(watch)
+            raise
+        except Exception:
+            await watch.look()
             raise
     finally:
         task.cancel()
         await asyncio.wait({task})
+        del task, waiting
 
 
-async def _reason(watch: Watch, error: Exception) -> WorkersLost | None:
-    """The loss of workers, if that is why something failed."""
-    loss = await watch.loss()
-    if isinstance(error, SYMPTOMS):  # the scheduler may learn of it later than we do
-        deadline = time.monotonic() + config.get("recovery.explain-seconds")
-        while not loss and time.monotonic() < deadline:
-            await asyncio.sleep(config.get("recovery.look-seconds"))
-            loss = await watch.loss()
-    return loss
+async def _look_for_a_while(watch: Watch) -> None:
+    """Look for lost workers: the scheduler may learn of them later than we do."""
+    deadline = time.monotonic() + config.get("recovery.explain-seconds")
+    while True:
+        await watch.look()
+        if time.monotonic() >= deadline:
+            return
+        await asyncio.sleep(config.get("recovery.look-seconds"))
 
 
 SYMPTOMS = (OSError, CancelledError, KilledWorker)

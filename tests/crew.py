@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -48,7 +49,7 @@ class Crew:
             f"--scheduler-file={self.file}",
             *options,
         )
-        _until(self.file.exists)
+        until(self.file.exists)
 
     def start_worker(self, *options):
         return self._start(
@@ -82,7 +83,7 @@ class Crew:
             process.wait(timeout=20)
 
 
-def _until(condition, seconds=30):
+def until(condition, seconds=30):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -90,7 +91,11 @@ def _until(condition, seconds=30):
 
 
 def left_behind(client, holding):
-    """Keys and mail on the cluster that belong to no graph; waits a while for them to go."""
+    """Keys and mail on the cluster that belong to no graph; waits a while for them to go.
+
+    An error that went through Dask's ``sync`` holds its caller's results until they are collected.
+    """
+    gc.collect()
     own = {future.key for future in holding.futures}
 
     def here(dask_worker):

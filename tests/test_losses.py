@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -16,7 +17,7 @@ from distributed import Client, Status
 from distributed.utils_test import captured_logger, gen_cluster
 
 import daskbfs
-from tests.crew import Crew, left_behind
+from tests.crew import Crew, left_behind, until
 from tests.test_drivers import check
 
 KILL_SECONDS = 2.0  # after a kill, beside the rebuild
@@ -116,6 +117,30 @@ def test_a_worker_killed_between_two_searches(crew, placed, graph):
     placed.rebalance()
     assert len(placed.where()) == 3
     check(graph, sources[0], daskbfs.bfs(placed, sources[0]))
+
+
+def test_what_a_loss_leaves_behind_does_not_wait_for_the_garbage_collector(crew, placed, graph):
+    sources = [int(v) for v in graph.random_sources(2)]
+
+    def stray():
+        own = {future.key for future in placed.holding.futures}
+        return [key for key in crew.client.who_has() if key not in own]
+
+    gc.collect()
+    gc.disable()
+    try:
+        crew.client.run(set_trap, "expand", signal.SIGKILL, workers=[placed.placement.workers[1]])
+        check(graph, sources[0], daskbfs.bfs(placed, sources[0]))
+        until(lambda: not stray())
+        kept = daskbfs.bfs(placed, sources[1])
+        os.kill(crew.pids()[placed.placement.workers[1]], signal.SIGKILL)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="the parents are lost"):
+                kept.fetch()
+        check(graph, sources[0], daskbfs.bfs(placed, sources[0]))
+        until(lambda: not stray())
+    finally:
+        gc.enable()
 
 
 @pytest.mark.slow

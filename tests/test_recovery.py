@@ -212,7 +212,7 @@ def test_a_worker_that_pauses_twice_has_not_been_paused_between(monkeypatch):
     monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])
     looking = Watch(None, {"tcp://w": "process"})
     for clock[0], status[0] in [(0.0, "paused"), (1.0, "running"), (11.5, "paused")]:
-        assert asyncio.run(looking.loss()) is None
+        asyncio.run(looking.look())
     clock[0] = 22.0
     with pytest.raises(MemoryError, match=r"is paused, since it uses 512.0 MiB of its 1.0 GiB"):
-        asyncio.run(looking.loss())
+        asyncio.run(looking.look())

@@ -65,6 +65,7 @@ class Placed:
         except WorkersLost as loss:
             saved = await self._saved()
             if saved is None:
+                self.release()
                 raise RuntimeError(
                     f"the parents are lost, since {loss}: search again, and fetch them before that"
                 ) from loss
