@@ -280,16 +280,21 @@ def fill_rows(
     return finished
 
 
-def relabelled_blocks(outline: RemoteGraph, scratch: _Scratch | None = None) -> Iterator[Block]:
+def relabelled_blocks(outline: RemoteGraph, scratch: _Scratch) -> Iterator[Block]:
     """The edges as rows, self-loops as NONE; a block is valid until the next one is asked for."""
-    scratch = scratch or _Scratch()
+    for heads, tails in indexed_blocks(outline, outline.stream):
+        yield scratch.relabelled(heads, tails, outline.order)
+
+
+def indexed_blocks(outline: Outline, stream: EdgeStream) -> Iterator[Block]:
+    """The edges that a graph was made of, by indices of vertices, once more."""
     ids, n_edges = outline.ids, outline.n_input_edges
     done = 0
-    for heads, tails in outline.stream.blocks():
+    for heads, tails in stream.blocks():
         done += heads.size
         if done > n_edges or _largest(heads, tails, done) > ids.top:
             raise _changed(outline.name)
-        yield scratch.relabelled(ids.indices(heads), ids.indices(tails), outline.order)
+        yield ids.indices(heads), ids.indices(tails)
     if done != n_edges:
         raise _changed(outline.name)
 

@@ -1,7 +1,8 @@
 """Graphs made of random numbers: Kronecker (Graph500) and uniform (Erdos-Renyi).
 
 Edge k depends on the seed and on k alone, so a graph is the same whatever the number of threads
-or blocks, and any block can be made without the others.
+or blocks, and any block can be made without the others. ``kron`` is the fast way to a Kronecker
+graph; ``kron-reference`` has the very edges of the Graph500 reference code.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from daskbfs.construction import build_graph
 from daskbfs.edges import BLOCK_EDGES, Block, Origin
 from daskbfs.graph import Graph
+from daskbfs.kernels import mrg
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.generate import (
     GROUP_CODES,
@@ -27,6 +29,7 @@ from daskbfs.progress import Progress, silent
 from daskbfs.types import as_integer
 
 MAX_SCALE = 31
+MAX_SEED = 2**63
 GRAPH500 = (0.57, 0.19, 0.19, 0.05)
 _MIN_BLOCK_EDGES = 2**16
 
@@ -87,6 +90,72 @@ class KroneckerEdges(RandomEdges):
         )
 
 
+class ReferenceEdges(RandomEdges):
+    """The edges that the Graph500 reference code makes, in its order.
+
+    Its two seeds are ``seed`` and ``seed + 1``; 2 and 3 are built into the official code.
+    """
+
+    def __init__(self, scale: int, edgefactor: int, seed: int) -> None:
+        super().__init__(scale, edgefactor, seed)
+        self._state = _reference_state(seed, seed + 1)
+        first = _numbers(mrg.product(mrg.transition(50 * 2**128 + 7 * 2**64), self._state))
+        pairs = [(next(first), next(first)) for _ in range(2)]
+        self._values = [np.uint64((high * (2**32 - 1) + low) % 2**64) for high, low in pairs]
+        self._skips = mrg.skip_table()
+
+    def make(self, first: int, heads: np.ndarray, tails: np.ndarray) -> None:
+        mrg.reference_edges(
+            first,
+            heads,
+            tails,
+            self.scale,
+            self._state,
+            self._skips,
+            *self._values,
+            n_threads(),
+        )
+
+    def keys(self) -> Iterator[int]:
+        """Vertices in the order in which the official code tries them as search keys."""
+        numbers = _numbers(mrg.product(mrg.transition(2 * 2**128), self._state))
+        for _ in range(self.n_vertices):
+            drawn = sum(
+                next(numbers) * _PER_NUMBER + next(numbers) * _PER_PAIR_OF_NUMBERS for _ in range(2)
+            )
+            yield int(drawn * self.n_vertices) % self.n_vertices
+
+
+# the literals of the official code, 1 / (2**31 - 1) and its square but for their last digits
+_PER_NUMBER = 0.000000000465661287524579692
+_PER_PAIR_OF_NUMBERS = 0.0000000000000000002168404346990492787
+
+
+def _reference_state(seed_1: int, seed_2: int) -> np.ndarray:
+    """Two numbers of 64 bits, spread over the five of a state, none of them 0."""
+    low = 2**30 - 1
+    return 1 + np.array(
+        [
+            seed_1 & low,
+            seed_1 >> 30 & low,
+            seed_2 & low,
+            seed_2 >> 30 & low,
+            (seed_2 >> 60 << 4) + (seed_1 >> 60),
+        ],
+        np.uint64,
+    )
+
+
+def _numbers(state: np.ndarray) -> Iterator[int]:
+    """The numbers that follow a state."""
+    recent = [int(number) for number in state]
+    step = [int(weight) for weight in mrg.transition(1)[0]]
+    while True:
+        number = sum(a * z for a, z in zip(step, recent, strict=True)) % mrg.MODULUS
+        recent = [number, *recent[:-1]]
+        yield number
+
+
 class UniformEdges(RandomEdges):
     """Edges with both ends uniform over all vertices."""
 
@@ -142,7 +211,11 @@ def _generate(kind: str, scale: int, edgefactor: int, seed: int, progress: Progr
     return build_graph(random_origin(kind, scale, edgefactor, seed), progress)
 
 
-KINDS: dict[str, type[RandomEdges]] = {"kron": KroneckerEdges, "uniform": UniformEdges}
+KINDS: dict[str, type[RandomEdges]] = {
+    "kron": KroneckerEdges,
+    "kron-reference": ReferenceEdges,
+    "uniform": UniformEdges,
+}
 
 
 def random_origin(kind: str, scale: int, edgefactor: int, seed: int) -> Origin:
@@ -162,8 +235,8 @@ def check_numbers(scale: int, edgefactor: int, seed: int) -> None:
         )
     if edgefactor < 1:
         raise ValueError(f"edgefactor {edgefactor} is out of range: at least 1 edge per vertex")
-    if seed < 0:
-        raise ValueError(f"seed {seed} is out of range: seeds are 0 or more")
+    if not 0 <= seed < MAX_SEED:
+        raise ValueError(f"seed {seed} is out of range: seeds are 0 to 2**63 - 1")
 
 
 def _alias_table(quadrants: tuple[float, ...], levels: int) -> np.ndarray:

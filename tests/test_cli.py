@@ -206,7 +206,7 @@ def test_the_command_line_knows_every_format():
     ("target", "message"),
     [
         ("x.mtx", "the suffix tells no format"),
-        ("x.sg.gz", "GAP files are memory-mapped"),
+        ("x.sg.gz", "GAP files are read where they lie"),
         ("no/x.sg", "does not exist"),
     ],
 )
@@ -216,7 +216,7 @@ def test_convert_refuses_a_bad_target_before_it_builds_the_graph(
     def built(*args, **kwargs):
         raise AssertionError("the graph was built")
 
-    monkeypatch.setattr("daskbfs.io.spec.open_graph", built)
+    monkeypatch.setattr("daskbfs.io.build_graph", built)
     done = invoke("convert", "kron:8", tmp_path / target)
     assert done.exit_code == 1
     assert message in done.output

@@ -15,7 +15,7 @@ FLOORS = {
     "arrays": 0, "installed": 0, "target": 0, "records": 0, "series": 0, "plots": 0, "figures": 0,
     "kernels": 1,
     "edges": 2, "vertices": 2, "graph": 2, "construction": 2, "convert": 2, "generate": 2,
-    "io": 2, "validation": 2,
+    "io": 2, "trees": 2, "validation": 2,
     "direction": 3, "memory": 3, "strategy": 3, "partition": 3, "placement": 3, "survey": 3,
     "cutting": 3,
     "home": 3, "lease": 3, "programs": 3,

@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+import hashlib
+import itertools
+
 import numpy as np
 import pytest
 
 import daskbfs
-from daskbfs.generate import GRAPH500, KroneckerEdges, UniformEdges, _alias_table
+from daskbfs.generate import (
+    GRAPH500,
+    KroneckerEdges,
+    ReferenceEdges,
+    UniformEdges,
+    _alias_table,
+    _reference_state,
+)
 from daskbfs.kernels.compiling import threads
 from daskbfs.kernels.generate import GROUP_CODES, THRESHOLD_BITS, scramble
 
@@ -15,7 +25,7 @@ def edges_of(stream, first, n):
     return heads, tails
 
 
-@pytest.mark.parametrize("kind", [KroneckerEdges, UniformEdges])
+@pytest.mark.parametrize("kind", [KroneckerEdges, ReferenceEdges, UniformEdges])
 @pytest.mark.parametrize("scale", [1, 2, 3, 4, 5, 8, 13, 21, 31])
 def test_any_block_can_be_made_without_the_others(kind, scale):
     stream = kind(scale, 16, seed=5)
@@ -37,6 +47,59 @@ def test_a_graph_is_the_same_for_a_seed_whatever_the_threads(make):
     assert np.array_equal(one.out.indices, two.out.indices)
     assert np.array_equal(one.order, two.order)
     assert not np.array_equal(one.order, other.order)
+
+
+# What the official code (graph500-3.0.0, generator/make_graph.c, compiled with gcc 12) printed:
+# the first edges, the last one, and the SHA-256 of all edges as its packed_edge
+OFFICIAL = {
+    (10, 16, 2): (
+        [(299, 797), (684, 861), (185, 385), (428, 328), (490, 200), (976, 998)],
+        (206, 55),
+        "b6890e5051a7a45a3b22e4742f6c7b37dbdffb8608a05565bc237a0962f62b10",
+    ),
+    (20, 16, 2): (
+        [(754405, 286754), (802479, 384927), (737253, 940441), (991768, 448150), (571230, 553219)],
+        (465986, 734295),
+        "074876b8321eda3e6cae41d432a6af1ae23148193fe024a932ab8cb4acc00769",
+    ),
+}
+
+
+@pytest.mark.parametrize("parameters", OFFICIAL)
+def test_the_reference_generator_has_the_edges_of_the_official_code(parameters):
+    scale, edgefactor, seed = parameters
+    first, last, digest = OFFICIAL[parameters]
+    stream = ReferenceEdges(scale, edgefactor, seed)
+    heads, tails = edges_of(stream, 0, len(first))
+    assert list(zip(heads.tolist(), tails.tolist(), strict=True)) == first
+    assert tuple(int(end[0]) for end in edges_of(stream, stream.n_edges - 1, 1)) == last
+    sha = hashlib.sha256()
+    for heads, tails in stream.blocks():
+        packed = np.zeros((heads.size, 3), "<u4")
+        packed[:, 0], packed[:, 1] = heads, tails
+        sha.update(packed.tobytes())
+    assert sha.hexdigest() == digest
+
+
+def test_seeds_of_the_reference_generator_fill_its_state():
+    state = _reference_state(12345678901234567, 9876543210987654321)
+    # as make_mrg_seed has them
+    low = 0x3FFFFFFF
+    assert state.tolist() == [
+        (12345678901234567 & low) + 1,
+        ((12345678901234567 >> 30) & low) + 1,
+        (9876543210987654321 & low) + 1,
+        ((9876543210987654321 >> 30) & low) + 1,
+        ((9876543210987654321 >> 60) << 4) + (12345678901234567 >> 60) + 1,
+    ]
+
+
+def test_search_keys_are_tried_in_the_order_of_the_official_code():
+    keys = ReferenceEdges(20, 16, 2).keys()
+    assert list(itertools.islice(keys, 4)) == [469580, 219786, 225712, 129031]
+    keys = ReferenceEdges(10, 16, 2).keys()
+    assert list(itertools.islice(keys, 4)) == [458, 214, 220, 126]
+    assert len(list(ReferenceEdges(3, 1, 2).keys())) == 8
 
 
 def test_alias_tables_hold_the_graph500_probabilities():

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
-from daskbfs.io import metis, text
+from daskbfs.io import converter, metis, text
 from daskbfs.io.gap import exported_arcs
-from daskbfs.io.spec import open_graph
+from daskbfs.io.spec import open_graph, open_origin
 from daskbfs.progress import silent
 from tests.test_construction import check_rows
 
@@ -86,7 +86,7 @@ def test_formats_that_count_from_one_keep_their_ids(tmp_path, name, content):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("name", ["g.sg", "g.el", "g.txt.gz"])
+@pytest.mark.parametrize("name", ["g.sg", "g.el", "g.txt.gz", "g.g500", "g.g500u"])
 def test_what_is_written_reads_back(tmp_path, name, directed, seed):
     edges = np.random.default_rng(seed).integers(0, 500, size=(2000, 2))
     edges = np.append(edges, [[499, 0]], axis=0)
@@ -99,6 +99,50 @@ def test_what_is_written_reads_back(tmp_path, name, directed, seed):
     assert again.n_vertices == graph.n_vertices
     check_rows(again, edges)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_graph500_files_have_the_bytes_of_the_reference_code(tmp_path):
+    edges = [(0, 5), (5, 5), (0, 5), (2**40 + 3, 1)]
+    graph = daskbfs.from_edges(edges)
+    daskbfs.write_graph(graph, tmp_path / "g.g500")
+    packed = np.fromfile(tmp_path / "g.g500", "<u4").reshape(-1, 3).tolist()
+    assert packed == [[0, 5, 0], [1, 3, 256 << 16]]
+    daskbfs.write_graph(graph, tmp_path / "g.g500u")
+    assert np.fromfile(tmp_path / "g.g500u", "<i8").tolist() == [0, 5, 1, 2**40 + 3]
+    for name in ("g.g500", "g.g500u"):
+        again = daskbfs.read_graph(tmp_path / name)
+        assert again.vertices.tolist() == [0, 1, 5, 2**40 + 3]
+        assert again.n_edges == 2
+
+
+def test_graph500_files_keep_the_input_edges_of_whatever_is_converted(tmp_path):
+    text = written(tmp_path, "a.gr", "p sp 4 4\na 1 2 7\na 2 1 7\na 3 3 1\na 2 1 7\n")
+    converter(tmp_path / "a.g500")(open_origin(text), silent)
+    edges = np.fromfile(tmp_path / "a.g500", "<u4").reshape(-1, 3)
+    assert edges[:, :2].tolist() == [[1, 2], [2, 1], [3, 3], [2, 1]]
+    again = daskbfs.read_graph(tmp_path / "a.g500")
+    assert (again.n_input_edges, again.n_edges) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.g500", b"x" * 25, "25 bytes, which is no multiple of an edge's 12: .* or unpacked"),
+        ("a.g500u", b"x" * 24, "24 bytes, which is no multiple of an edge's 16: .* or packed"),
+        ("a.g500", b"\xff" * 12, "vertex id -1"),
+        ("a.g500u", b"\xff" * 16, "vertex id -1"),
+        ("a.g500.gz", b"", "Graph500 files are read where they lie"),
+    ],
+)
+def test_damaged_graph500_files(tmp_path, name, content, message):
+    with pytest.raises(ValueError, match=message):
+        daskbfs.read_graph(written(tmp_path, name, content))
+
+
+def test_ids_that_do_not_fit_a_packed_edge_leave_no_file(tmp_path):
+    with pytest.raises(ValueError, match=r"vertex 2\d+ does not fit the 48 bits .* \(\.g500u\)"):
+        daskbfs.write_graph(daskbfs.from_edges([(0, 2**61)]), tmp_path / "g.g500")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_gap_file_has_the_bytes_that_gap_writes(tmp_path):
@@ -130,7 +174,7 @@ def test_gap_files_are_not_gzipped(tmp_path):
         daskbfs.read_graph(zipped)
     with pytest.raises(ValueError, match=r"h.sg.gz: GAP files are .* leave '.gz' off"):
         daskbfs.write_graph(graph, tmp_path / "h.sg.gz")
-    with pytest.raises(ValueError, match=r"h.gz: GAP files are memory-mapped"):
+    with pytest.raises(ValueError, match=r"h.gz: GAP files are read where they lie"):
         daskbfs.write_graph(graph, tmp_path / "h.gz", format="gap")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.sg", "g.sg.gz"]
 

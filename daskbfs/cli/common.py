@@ -12,7 +12,9 @@ from typing import Any
 import click
 
 STRATEGIES = ("auto", "high", "low", "random")
-FORMATS = ("edge-list", "dimacs", "gap", "matrix-market", "metis")
+FORMATS = (
+    "edge-list", "dimacs", "gap", "graph500", "graph500-unpacked", "matrix-market", "metis",
+)  # fmt: skip
 _SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from daskbfs.cli.common import (
-    FORMATS,
     STRATEGIES,
     graph_options,
     plain_errors,
@@ -16,16 +15,13 @@ from daskbfs.cli.common import (
 )
 
 _ALGORITHMS = ("bfs", "pagerank")
-_WRITTEN_FORMATS = ("edge-list", "gap")
+_WRITTEN_FORMATS = ("edge-list", "gap", "graph500", "graph500-unpacked")
 
 
 @click.command()
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option("--directed", is_flag=True, help="Keep the directions of the edges.")
-@click.option(
-    "--format", type=click.Choice(FORMATS), help="What IN is.  [default: what its suffix tells]"
-)
+@graph_options
 @click.option(
     "--to-format",
     type=click.Choice(_WRITTEN_FORMATS),
@@ -36,26 +32,35 @@ _WRITTEN_FORMATS = ("edge-list", "gap")
 def convert(
     source: str,
     target: str,
+    seed: int,
+    edgefactor: int,
     directed: bool,
     format: str | None,
     to_format: str | None,
     quiet: bool,
 ) -> None:
-    """Read the graph IN and write it to OUT (.sg, or an edge list: .el, .txt).
+    """Read the graph IN and write it to OUT (.sg, an edge list: .el, .txt, or .g500, .g500u).
 
-    IN may also be kron:SCALE or uniform:SCALE. Duplicates and self-loops are dropped.
-    Edge lists are gzipped where OUT ends in .gz.
-    """
-    from daskbfs.io import graph_writer
-    from daskbfs.io.spec import open_graph
+    IN may also be kron:SCALE, kron-reference:SCALE or uniform:SCALE. Duplicates and self-loops are
+    dropped, but for Graph500's binary edge lists (.g500 packed, .g500u unpacked), which keep the
+    input edges as they are. Edge lists are gzipped where OUT ends in .gz.
+
+    \b
+    daskbfs convert soc-LiveJournal1.txt.gz soc.sg
+    daskbfs convert kron-reference:20 graph500.g500 --seed 2
+    """  # noqa: D301
+    from daskbfs.io import converter
+    from daskbfs.io.spec import open_origin
     from daskbfs.progress import bars
 
-    write = graph_writer(target, format=to_format)
+    write = converter(target, format=to_format)
     with bars(quiet=quiet) as progress:
-        graph = open_graph(source, directed=directed or None, format=format, progress=progress)
-        write(graph, progress)
+        origin = open_origin(
+            source, directed=directed or None, format=format, edgefactor=edgefactor, seed=seed
+        )
+        written = write(origin, progress)
     if not quiet:
-        click.echo(f"{graph!r} written to {target}")
+        click.echo(f"{written} written to {target}")
 
 
 @click.command()

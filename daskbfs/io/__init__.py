@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gzip
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
+
 from daskbfs.construction import build_graph
-from daskbfs.edges import BothWays, Origin
+from daskbfs.edges import Block, BothWays, Origin
 from daskbfs.graph import Graph
-from daskbfs.io import dimacs, edge_list, gap, matrix_market, metis
+from daskbfs.io import dimacs, edge_list, gap, graph500, matrix_market, metis
 from daskbfs.io.text import gzipped
 from daskbfs.progress import Progress, silent
 from daskbfs.target import require_target, whole_file
+
+
+def _write_edges_of(
+    write: Callable[[Iterable[Block], IO[bytes]], None],
+    graph: Graph,
+    file: IO[bytes],
+    progress: Progress,
+) -> None:
+    """Write the edges of a graph, undirected ones once."""
+    write(gap.exported_edges(graph, progress), file)
+
 
 READERS = {
     "edge-list": edge_list.open_edges,
     "dimacs": dimacs.open_edges,
     "gap": gap.open_edges,
+    "graph500": graph500.open_packed,
+    "graph500-unpacked": graph500.open_unpacked,
     "matrix-market": matrix_market.open_edges,
     "metis": metis.open_edges,
 }
-WRITERS = {"edge-list": edge_list.write, "gap": gap.write}
+EDGE_WRITERS: dict[str, Callable[[Iterable[Block], IO[bytes]], None]] = {
+    "edge-list": edge_list.write,
+    "graph500": graph500.write_packed,
+    "graph500-unpacked": graph500.write_unpacked,
+}
+"""What writes edges as they come."""
+
+WRITERS: dict[str, Callable[[Graph, IO[bytes], Progress], None]] = {
+    "gap": gap.write,
+    **{name: functools.partial(_write_edges_of, write) for name, write in EDGE_WRITERS.items()},
+}
+"""What writes graphs."""
+
+KEEPING = ("graph500", "graph500-unpacked")
+"""Formats that are input edges, duplicates and self-loops included."""
+
+_NOT_GZIPPED = {"gap": "GAP", **dict.fromkeys(KEEPING, "Graph500")}
 _GZIP_LEVEL = 6
 _SUFFIXES = {
     ".txt": "edge-list",
@@ -34,6 +67,8 @@ _SUFFIXES = {
     ".wel": "edge-list",
     ".gr": "dimacs",
     ".sg": "gap",
+    ".g500": "graph500",
+    ".g500u": "graph500-unpacked",
     ".mtx": "matrix-market",
     ".graph": "metis",
     ".metis": "metis",
@@ -53,14 +88,15 @@ def read_graph(
     ----------
     path
         The file. Its suffix tells the format: whitespace edge lists (``.txt``, ``.el``, ``.wel``,
-        ...), Matrix Market (``.mtx``), DIMACS (``.gr``), METIS (``.graph``), GAP (``.sg``).
+        ...), Matrix Market (``.mtx``), DIMACS (``.gr``), METIS (``.graph``), GAP (``.sg``),
+        binary edge lists of Graph500 (``.g500`` packed, ``.g500u`` unpacked).
     directed
         Keep the edges' directions. None follows ``.sg`` files, which say what they are, and takes
         all others as undirected. Files that hold undirected edges once (``.graph``, symmetric
         ``.mtx``) become arcs both ways.
     format
-        ``"edge-list"``, ``"matrix-market"``, ``"dimacs"``, ``"metis"`` or ``"gap"``, where the
-        suffix does not tell.
+        ``"edge-list"``, ``"matrix-market"``, ``"dimacs"``, ``"metis"``, ``"gap"``, ``"graph500"``
+        or ``"graph500-unpacked"``, where the suffix does not tell.
     progress
         Told how far the work has come.
 
@@ -105,7 +141,7 @@ def write_graph(
     format: str | None = None,
     progress: Progress = silent,
 ) -> None:
-    """Write a graph to a file: GAP (``.sg``) or a whitespace edge list (``.el``, ``.txt``).
+    """Write a graph to a file: GAP (``.sg``), an edge list (``.el``, ``.txt``), or Graph500's.
 
     Edge lists are gzipped when the name ends in ``.gz``.
     The file appears whole or not at all. Duplicates and self-loops are gone, since the graph does
@@ -118,7 +154,8 @@ def write_graph(
     path
         Where to.
     format
-        ``"gap"`` or ``"edge-list"``, where the suffix does not tell.
+        ``"gap"``, ``"edge-list"``, ``"graph500"`` or ``"graph500-unpacked"``, where the suffix does
+        not tell.
     progress
         Told how far the work has come.
     """
@@ -134,24 +171,62 @@ def graph_writer(
     require_target(path)
 
     def write(graph: Graph, progress: Progress) -> None:
-        with whole_file(path) as file:
-            if not gzipped(path):
-                writer(graph, file, progress)
-                return
-            # Without name and time, equal graphs make equal files.
-            with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
-                writer(graph, cast(IO[bytes], packed), progress)
+        with _packed_file(path) as file:
+            writer(graph, file, progress)
 
     return write
+
+
+def converter(
+    path: str | os.PathLike[str], *, format: str | None = None
+) -> Callable[[Origin, Progress], str]:
+    """What writes a graph, or its input edges, from where it comes; returns what was written."""
+    path = Path(path)
+    name = _format(path, format, WRITERS)
+    write = graph_writer(path, format=name)
+
+    def convert(origin: Origin, progress: Progress) -> str:
+        if name in KEEPING:
+            with _packed_file(path) as file:
+                EDGE_WRITERS[name](_named(origin, progress), file)
+            return f"{origin.name}: {origin.stream.n_edges} edges"
+        graph = build_graph(origin, progress)
+        write(graph, progress)
+        return repr(graph)
+
+    return convert
+
+
+def _named(origin: Origin, progress: Progress) -> Iterator[Block]:
+    """The edges of an origin in the user's ids."""
+    stream, done = origin.stream, 0
+    for heads, tails in stream.blocks():
+        done += heads.size
+        progress("writing", done, stream.n_edges)
+        if stream.first_id:
+            heads, tails = (ends.astype(np.int64) + stream.first_id for ends in (heads, tails))
+        yield heads, tails
+
+
+@contextlib.contextmanager
+def _packed_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears whole, gzipped where its name says so."""
+    with whole_file(path) as file:
+        if not gzipped(path):
+            yield file
+            return
+        # Without name and time, equal graphs make equal files.
+        with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
+            yield cast(IO[bytes], packed)
 
 
 def _format(path: Path, format: str | None, known: Mapping[str, Any]) -> str:
     """The format's name; ValueError when nothing tells it, or when it cannot be gzipped."""
     name = _named_format(path, format, known)
-    if name == "gap" and gzipped(path):
+    if name in _NOT_GZIPPED and gzipped(path):
         raise ValueError(
-            f"{path.name}: GAP files are memory-mapped, so they cannot be gzipped; "
-            "to read one, decompress it first; to write one, leave '.gz' off"
+            f"{path.name}: {_NOT_GZIPPED[name]} files are read where they lie, so they cannot be "
+            "gzipped; to read one, decompress it first; to write one, leave '.gz' off"
         )
     return name
 

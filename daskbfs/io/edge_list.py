@@ -6,17 +6,15 @@ may end in LF, CRLF or CR; ids are the user's own, from 0 on.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from daskbfs.edges import EdgeStream
-from daskbfs.graph import Graph
-from daskbfs.io.gap import exported_arcs
+from daskbfs.edges import Block, EdgeStream
 from daskbfs.io.text import TextEdges
 from daskbfs.kernels.text import format_edges
-from daskbfs.progress import Progress
 
 _LONGEST_LINE = 42  # two ids of 19 digits, and more than what joins them
 
@@ -26,15 +24,9 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
     return TextEdges(path, comments=b"#%"), None
 
 
-def write(graph: Graph, file: IO[bytes], progress: Progress) -> None:
-    """Write each edge once, the smaller id first where the graph is undirected."""
-    ids = graph.ids.values
-    for heads, tails in exported_arcs(graph, graph.out, progress):
-        if not graph.directed:
-            once = heads < tails
-            heads, tails = heads[once], tails[once]
-        if ids is not None:
-            heads, tails = ids[heads], ids[tails]
+def write(blocks: Iterable[Block], file: IO[bytes]) -> None:
+    """Write edges, one to a line."""
+    for heads, tails in blocks:
         text = np.empty(_LONGEST_LINE * heads.size, np.uint8)
         size = format_edges(heads.astype(np.int64), tails.astype(np.int64), text)
         file.write(text[:size].tobytes())

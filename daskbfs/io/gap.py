@@ -79,6 +79,16 @@ def exported_arcs(graph: Graph, rows: Rows, progress: Progress) -> Iterator[Bloc
         yield np.repeat(np.arange(first, first + degree.size), degree), neighbours
 
 
+def exported_edges(graph: Graph, progress: Progress) -> Iterator[Block]:
+    """All edges in the user's ids, in blocks; undirected ones once, the smaller id first."""
+    ids = graph.ids.values
+    for heads, tails in exported_arcs(graph, graph.out, progress):
+        if not graph.directed:
+            once = heads < tails
+            heads, tails = heads[once], tails[once]
+        yield (heads, tails) if ids is None else (ids[heads], ids[tails])
+
+
 def _exported(
     graph: Graph, rows: Rows, dtype: type[np.integer], progress: Progress
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

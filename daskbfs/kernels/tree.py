@@ -1,7 +1,9 @@
-"""Loops over a finished search tree: levels from parents, and the Graph500 checks.
+"""Loops over finished search trees: levels from parents, and the Graph500 checks.
 
-Everything is by row: ``parent`` holds rows (NONE where unreached, the source its own parent),
-``level`` is -1 where unreached.
+``parent`` holds rows (NONE where unreached, the source its own parent), ``level`` is -1 where
+unreached. Against rows, one tree is checked at a time. Against edges, some trees stand side by
+side, by vertex: what a vertex is in each of them lies together, so an edge costs as many cache
+misses for all as for one.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from daskbfs.types import NONE
 
 UNKNOWN = np.int32(-2)
 _PIECE_ROWS = 4096
+_PIECE_EDGES = 512
 
 OK = 0
 ENDS_ELSEWHERE = 1
@@ -24,6 +27,10 @@ EDGE_SPANS_LEVELS = 4
 EDGE_LEAVES_TREE = 5
 _CODES = 8
 FINE = np.int64(2**62)
+
+MOST_TREES = 16
+SEEN = np.uint32(NONE - 1)
+"""Stands for a parent whose edge was found among the input edges; no vertex has this number."""
 
 
 @parallel_kernel
@@ -127,62 +134,137 @@ def check_tree(
     return offence
 
 
-@inlined
-def _check_arc(row, other, level, last_level):
-    """Which rule an arc breaks."""
-    at = level[row]
-    if 0 <= at < last_level:
-        if level[other] < 0:
-            return EDGE_LEAVES_TREE
-        if level[other] > at + 1:
-            return EDGE_SPANS_LEVELS
-    return OK
-
-
 @parallel_kernel
-def check_edges(rows, neighbours, both_ways, parent, level, last_level, found, n_threads):
-    """Like ``check_tree``, for some edges, without rows: the rules that an edge can break.
+def put_tree(parent, level, parents, levels, unreached, t, n_threads):
+    """Put a tree beside others, as column ``t``; returns the first offence of its own edges.
 
-    Rows whose tree edge is among these edges are found.
+    ``unreached`` is larger than every level.
     """
-    size = rows.size
+    n = parent.size
     offence = FINE
-    for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            row, other = rows[i], neighbours[i]
-            if row != NONE:
-                code = _check_arc(row, other, level, last_level)
+    for k in prange(n_threads):
+        for v in range(n * k // n_threads, n * (k + 1) // n_threads):
+            above = parent[v]
+            at = level[v]
+            parents[v, t] = above
+            levels[v, t] = at if at >= 0 else unreached
+            if at >= 0 and above != v:
+                code = OK
+                if level[above] < 0:
+                    code = ENDS_ELSEWHERE
+                elif level[above] != at - 1:
+                    code = LEVEL_OF_PARENT
                 if code != OK:
-                    offence = min(offence, np.int64(row) * _CODES + code)
-                if parent[other] == row:
-                    found[other] = True
-                if both_ways:
-                    code = _check_arc(other, row, level, last_level)
-                    if code != OK:
-                        offence = min(offence, np.int64(other) * _CODES + code)
-                    if parent[row] == other:
-                        found[row] = True
+                    offence = min(offence, _offence(v, t, code))
+    return offence
+
+
+@inlined
+def _offence(v, t, code):
+    return (np.int64(v) * MOST_TREES + t) * _CODES + code
+
+
+@inlined
+def _breaks(levels, u, v, last_levels, unreached, t):
+    """Which rule an arc breaks in a tree."""
+    at, other = np.int64(levels[u, t]), np.int64(levels[v, t])
+    if at >= last_levels[t] or other <= at + 1:
+        return OK
+    return EDGE_LEAVES_TREE if other == unreached else EDGE_SPANS_LEVELS
+
+
+@inlined
+def _first_breaks(heads, tails, first, last, both_ways, levels, last_levels, unreached):
+    """The first offence of some edges."""
+    offence = FINE
+    for i in range(first, last):
+        u, v = heads[i], tails[i]
+        for t in range(levels.shape[1]):
+            code = _breaks(levels, u, v, last_levels, unreached, t)
+            if code != OK:
+                offence = min(offence, _offence(u, t, code))
+            if both_ways:
+                code = _breaks(levels, v, u, last_levels, unreached, t)
+                if code != OK:
+                    offence = min(offence, _offence(v, t, code))
     return offence
 
 
 @parallel_kernel
-def check_tree_edges(parent, level, found, n_threads):
-    """Like ``check_tree``, after all edges were looked at: the rules that a parent can break."""
-    n_rows = parent.size
+def check_edges(heads, tails, both_ways, parents, levels, last_levels, unreached, lanes, n_threads):
+    """The first offence of some edges against all trees; the trees' own edges become SEEN.
+
+    ``lanes`` has an entry for each tree: of a tuple, the compiler knows the length, and unrolls the
+    loops over one tree; those over many, whose lanes are an array, it turns into vectors.
+
+    An edge within a level, or between others than neighbours, is nobody's edge to a parent. Those
+    that may be are picked out first, then looked up, then marked, all without a branch that depends
+    on what was loaded: so the misses of many edges overlap.
+    """
+    size = heads.size
+    one = np.int32(1)
     offence = FINE
-    for t in prange(n_threads):
-        for row in range(n_rows * t // n_threads, n_rows * (t + 1) // n_threads):
-            if level[row] >= 0 and parent[row] != row:
-                code = OK
-                if level[parent[row]] < 0:
-                    code = ENDS_ELSEWHERE
-                elif level[parent[row]] != level[row] - 1:
-                    code = LEVEL_OF_PARENT
-                elif not found[row]:
-                    code = NOT_AN_EDGE
-                if code != OK:
-                    offence = min(offence, np.int64(row) * _CODES + code)
+    for k in prange(n_threads):
+        above = np.empty(2 * _PIECE_EDGES + 1, np.uint32)
+        below = np.empty(2 * _PIECE_EDGES + 1, np.uint32)
+        end = size * (k + 1) // n_threads
+        for first in range(size * k // n_threads, end, _PIECE_EDGES):
+            last = min(end, first + _PIECE_EDGES)
+            n = 0
+            wrong = False
+            for i in range(first, last):
+                u, v = heads[i], tails[i]
+                down = up = far = far_back = False
+                for t in range(len(lanes)):
+                    at, other = np.int32(levels[u, t]), np.int32(levels[v, t])
+                    step = other - at
+                    down |= step == one
+                    up |= step == -one
+                    far |= (step > one) & (at < last_levels[t])
+                    far_back |= (step < -one) & (other < last_levels[t])
+                above[n], below[n] = u, v
+                n += np.int64(down)
+                above[n], below[n] = v, u
+                n += np.int64(up & both_ways)
+                wrong |= far | (far_back & both_ways)
+            n_own = 0
+            for j in range(n):
+                u, v = above[j], below[j]
+                own = False
+                for t in range(len(lanes)):
+                    own |= parents[v, t] == u
+                above[n_own], below[n_own] = u, v
+                n_own += np.int64(own)
+            for j in range(n_own):
+                u, v = above[j], below[j]
+                for t in range(len(lanes)):
+                    if parents[v, t] == u:
+                        parents[v, t] = SEEN
+            if wrong:
+                found = _first_breaks(
+                    heads, tails, first, last, both_ways, levels, last_levels, unreached
+                )
+                offence = min(offence, found)
     return offence
+
+
+@parallel_kernel
+def check_seen(parents, n_threads):
+    """The first vertex whose edge from its parent was not among the edges."""
+    n = parents.shape[0]
+    offence = FINE
+    for k in prange(n_threads):
+        for v in range(n * k // n_threads, n * (k + 1) // n_threads):
+            for t in range(parents.shape[1]):
+                if parents[v, t] != NONE and parents[v, t] != SEEN:
+                    offence = min(offence, _offence(v, t, NOT_AN_EDGE))
+    return offence
+
+
+def decode_tree_offence(offence: int) -> tuple[int, int, int]:
+    """Vertex, tree and rule of an offence among trees."""
+    place, rule = decode_offence(offence)
+    return (*divmod(place, MOST_TREES), rule)
 
 
 def decode_offence(offence: int) -> tuple[int, int]:

@@ -1,0 +1,95 @@
+"""Binary edge lists of Graph500: what its reference code writes to TMPFILE, without a header.
+
+Packed, an edge has 12 bytes: the low 32 bits of both vertices, then 16 high bits of each, signed.
+Unpacked, it has 16: two int64. All little-endian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from daskbfs.edges import BLOCK_EDGES, Block, EdgeStream
+
+_PACKED = np.dtype([("low", "<u4", 2), ("high", "<i2", 2)])
+_UNPACKED = np.dtype(("<i8", 2))
+_MOST_PACKED = 2**47
+
+
+def open_packed(path: Path) -> tuple[EdgeStream, bool | None]:
+    """The edges of a packed file, which may be taken as directed or not."""
+    return _opened(path, packed=True), None
+
+
+def open_unpacked(path: Path) -> tuple[EdgeStream, bool | None]:
+    """The edges of an unpacked file, which may be taken as directed or not."""
+    return _opened(path, packed=False), None
+
+
+def _opened(path: Path, *, packed: bool) -> BinaryEdges:
+    size, width = path.stat().st_size, (_PACKED if packed else _UNPACKED).itemsize
+    if size % width:
+        other = "unpacked" if packed else "packed"
+        raise ValueError(
+            f"{path.name} has {size} bytes, which is no multiple of an edge's {width}: it is cut "
+            f"short, or {other}"
+        )
+    return BinaryEdges(path, packed, size // width)
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryEdges:
+    """A stream of the edges of a file; any block can be read without the others."""
+
+    path: Path
+    packed: bool
+    n_edges: int
+    n_vertices: int | None = None
+    first_id: int = 0
+
+    def blocks(self) -> Iterator[Block]:
+        return self.every(0, 1)
+
+    def every(self, first: int, step: int) -> Iterator[Block]:
+        """Every ``step``-th block, from block ``first`` on."""
+        dtype = _PACKED if self.packed else _UNPACKED
+        for begin in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
+            n = min(BLOCK_EDGES, self.n_edges - begin)
+            raw = np.fromfile(self.path, dtype, n, offset=begin * dtype.itemsize)
+            if len(raw) < n:
+                raise ValueError(f"{self.path.name} became shorter while it was read")
+            yield _unpacked(raw) if self.packed else (raw[:, 0], raw[:, 1])
+
+
+def _unpacked(raw: np.ndarray) -> Block:
+    """Heads and tails; in 32 bits where these suffice, as in every graph that can be numbered."""
+    low, high = raw["low"], raw["high"]
+    if not high.any():
+        return np.ascontiguousarray(low[:, 0]), np.ascontiguousarray(low[:, 1])
+    ends = low | high.astype(np.int64) << 32
+    return ends[:, 0], ends[:, 1]
+
+
+def write_packed(blocks: Iterable[Block], file: IO[bytes]) -> None:
+    """Write edges in 12 bytes each."""
+    for block in blocks:
+        raw = np.zeros(block[0].size, _PACKED)
+        for i, ends in enumerate(block):
+            if ends.size and int(ends.max()) >= _MOST_PACKED:
+                raise ValueError(
+                    f"vertex {ends.max()} does not fit the 48 bits of a packed edge: write the "
+                    "unpacked format (.g500u)"
+                )
+            raw["low"][:, i] = ends & 0xFFFFFFFF
+            raw["high"][:, i] = ends.astype(np.int64) >> 32
+        file.write(raw.tobytes())
+
+
+def write_unpacked(blocks: Iterable[Block], file: IO[bytes]) -> None:
+    """Write edges in 16 bytes each."""
+    for heads, tails in blocks:
+        file.write(np.stack([heads, tails], axis=1).astype("<i8").tobytes())
