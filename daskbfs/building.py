@@ -29,7 +29,7 @@ from daskbfs.construction import (
     outline_of,
     tally,
 )
-from daskbfs.edges import EdgeStream, Origin, portions
+from daskbfs.edges import EdgeStream, Origin, making_seconds, portions
 from daskbfs.graph import RemoteGraph, Rows
 from daskbfs.kernels.compiling import threads
 from daskbfs.partition import Layout
@@ -45,10 +45,14 @@ _COUNT_BYTES = 12  # of a vertex: its arcs, out and in, and its loops
 class BuiltRows(Pinned):
     """Rows of some partitions, out of them and into them, on the worker that will hold them."""
 
-    __slots__ = ("by_partition",)
+    __slots__ = ("by_partition", "making_seconds")
 
-    def __init__(self, by_partition: dict[int, tuple[Rows, Rows]]) -> None:
+    def __init__(
+        self, by_partition: dict[int, tuple[Rows, Rows]], making_seconds: float | None
+    ) -> None:
         self.by_partition = by_partition
+        self.making_seconds = making_seconds
+        """Of the pass, those in which edges were made."""
 
     def __sizeof__(self) -> int:
         pairs = self.by_partition.values()
@@ -169,7 +173,14 @@ def number_vertices(tallies: Sequence[Counts | None], origin: Origin) -> RemoteG
     if counts.too_sparse:
         return None
     check_vertices(counts.ids.n_vertices)
-    return outline_of(counts, origin.stream, origin.directed, origin.name)
+    outline = outline_of(counts, origin.stream, origin.directed, origin.name)
+    outline.generation_seconds = _least([counts.making_seconds for counts in known])
+    return outline
+
+
+def _least(seconds: Sequence[float | None]) -> float | None:
+    """What the quickest worker took to make edges: no other can say that it took less."""
+    return min((s for s in seconds if s is not None), default=None)
 
 
 def owned_outline(outline: RemoteGraph) -> RemoteGraph:
@@ -195,26 +206,39 @@ def build_rows(blueprint: Blueprint, share: Share, work: str, numbers: Sequence[
         Selection(layout.rows[p], global_id, int(layout.first[p]) + layout.rows[p].size)
         for p in numbers
     ]
+    stream = blueprint.outline.stream
+    before = making_seconds(stream)
     with threads(share.kernel_threads), posted(work) as progress:
         pairs = fill_rows(owned_outline(blueprint.outline), selections, progress)
-    return BuiltRows(dict(zip(numbers, pairs, strict=True)))
+    made = None if before is None else (making_seconds(stream) or 0.0) - before
+    return BuiltRows(dict(zip(numbers, pairs, strict=True)), made)
 
 
-def lengths_built(built: BuiltRows) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """How long rows became, by partition."""
-    return {
-        p: tuple(np.diff(rows.indptr).astype(np.uint32) for rows in pair)  # type: ignore[misc]
-        for p, pair in built.by_partition.items()
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What everybody must know of rows that one worker has built."""
+
+    lengths: dict[int, tuple[np.ndarray, np.ndarray]]
+    """How long they became, by partition."""
+    making_seconds: float | None
+
+
+def describe_built(built: BuiltRows) -> Built:
+    """What everybody must know of these rows."""
+    lengths = {
+        p: (np.diff(out.indptr).astype(np.uint32), np.diff(into.indptr).astype(np.uint32))
+        for p, (out, into) in built.by_partition.items()
     }
+    return Built(lengths, built.making_seconds)
 
 
-def take_lengths(
-    graph: RemoteGraph, layout: Layout, built: Sequence[dict[int, tuple[np.ndarray, np.ndarray]]]
-) -> None:
-    """Give the outline the lengths that its rows became."""
+def take_in(graph: RemoteGraph, layout: Layout, built: Sequence[Built]) -> None:
+    """Give the outline the lengths that its rows became, and what it took to make their edges."""
     out = np.empty(graph.n_rows, np.uint32)
     into = np.empty(graph.n_rows, np.uint32) if graph.directed else out
     for held in built:
-        for p, pair in held.items():
+        for p, pair in held.lengths.items():
             out[layout.rows[p]], into[layout.rows[p]] = pair
     graph.lengths = (out, into)
+    if graph.generation_seconds is not None:
+        graph.generation_seconds += _least([held.making_seconds for held in built]) or 0.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from daskbfs import machine
-from daskbfs.edges import Block, EdgeStream, Origin
+from daskbfs.edges import Block, EdgeStream, Origin, making_seconds
 from daskbfs.graph import Graph, Outline, RemoteGraph, Rows, word_padded
 from daskbfs.kernels import build
 from daskbfs.kernels.compiling import n_threads
@@ -70,9 +70,11 @@ def construct(
 def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
     """Build a graph from where it comes; the time to make random edges is none of its own."""
     stream = origin.stream
+    before = making_seconds(stream)
     graph = construct(stream, directed=origin.directed, name=origin.name, progress=progress)
-    graph.generation_seconds = getattr(stream, "seconds", None)
-    graph.construction_seconds -= graph.generation_seconds or 0.0
+    if before is not None:
+        graph.generation_seconds = (making_seconds(stream) or 0.0) - before
+        graph.construction_seconds -= graph.generation_seconds
     return graph
 
 
@@ -87,6 +89,8 @@ class Counts:
     known: bool
     """Whether the ids were told, and not found."""
     n_edges: int = 0
+    making_seconds: float | None = None
+    """Of the pass, those in which edges were made."""
 
     @classmethod
     def of(cls, ids: Ids, directed: bool, *, known: bool) -> Counts:
@@ -138,6 +142,7 @@ def tally(
         ids = DenseIds(declared, stream.first_id)
     counts = Counts.of(ids or DenseIds(0), directed, known=ids is not None)
     limit = DenseIds.limit(stream.n_edges)
+    before = making_seconds(stream)
     for heads, tails in stream.blocks():
         top = _largest(heads, tails, counts.n_edges)
         if declared is not None:
@@ -156,6 +161,8 @@ def tally(
             counts.grow(top + 1)
         counts.add((heads, tails))
         progress("counting degrees", counts.n_edges, stream.n_edges)
+    if before is not None:
+        counts.making_seconds = (making_seconds(stream) or 0.0) - before
     return counts
 
 

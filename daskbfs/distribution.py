@@ -343,7 +343,8 @@ async def spread(
             layout = cutting.lay_out(graph)
             holding = await put(graph, client, layout, placement, now, progress=progress)
             if isinstance(graph, RemoteGraph):
-                graph.construction_seconds = time.perf_counter() - start
+                made = graph.generation_seconds or 0.0
+                graph.construction_seconds = time.perf_counter() - start - made
             return DistributedGraph(graph, client, holding, cutting)
         except WorkersLost as loss:
             if attempt == n_attempts:

@@ -82,8 +82,19 @@ class Portion:
     def n_vertices(self) -> int | None:
         return self.whole.n_vertices
 
+    @property
+    def seconds(self) -> float | None:
+        """Time spent on making edges so far; None where they are not made."""
+        return making_seconds(self.whole)
+
     def blocks(self) -> Iterator[Block]:
         return self.whole.every(self.first, self.step)
+
+
+def making_seconds(stream: EdgeStream) -> float | None:
+    """Time that a stream has spent on making edges; None where they are read, or there."""
+    seconds: float | None = getattr(stream, "seconds", None)
+    return seconds
 
 
 def portions(stream: EdgeStream, n: int) -> list[EdgeStream]:

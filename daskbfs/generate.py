@@ -116,7 +116,7 @@ class ReferenceEdges(RandomEdges):
             n_threads(),
         )
 
-    def keys(self) -> Iterator[int]:
+    def key_candidates(self) -> Iterator[int]:
         """Vertices in the order in which the official code tries them as search keys."""
         numbers = _numbers(mrg.product(mrg.transition(2 * 2**128), self._state))
         for _ in range(self.n_vertices):

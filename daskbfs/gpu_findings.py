@@ -6,13 +6,12 @@ import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 
+from daskbfs.energy import read_counters
 from daskbfs.installed import INSTALL, check_device, check_one_cuda, nvml
 from daskbfs.types import Device
 
 _PACKAGES = {"cupy": "cupy", "numba-cuda": "numba_cuda", "dask-cuda": "dask_cuda"}
-_POWERCAP = Path("/sys/class/powercap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,7 @@ def examine() -> Iterator[Finding]:
     yield _one_cuda()
     yield _usable(Device.GPU, "GPU workers", "can be started here")
     yield _usable(Device.GPU_EMULATED, "emulated GPUs", "can be started here, to try without a GPU")
-    yield _cpu_energy(_POWERCAP)
-    yield _gpu_energy()
+    yield from _energy()
 
 
 def _gpus() -> Finding:
@@ -72,28 +70,11 @@ def _usable(device: Device, name: str, what: str) -> Finding:
     return Finding(name, what)
 
 
-def _cpu_energy(powercap: Path) -> Finding:
-    counters = sorted(powercap.glob("intel-rapl:*/energy_uj"))
-    if not counters:
-        return Finding("cpu energy", "unavailable: this machine shows no RAPL counters", False)
-    try:
-        for counter in counters:
-            int(counter.read_text())
-    except (OSError, ValueError) as error:
-        advice = f"let this user read {powercap}/intel-rapl:*/energy_uj"
-        return Finding("cpu energy", f"unavailable: {error}", False, advice)
-    return Finding("cpu energy", f"{len(counters)} RAPL counters")
-
-
-def _gpu_energy() -> Finding:
-    try:
-        counters = nvml()
-    except RuntimeError as error:
-        return Finding("gpu energy", f"unavailable: {error}".rpartition(":")[0], False)
-    n = counters.nvmlDeviceGetCount()
-    try:
-        for i in range(n):
-            counters.nvmlDeviceGetTotalEnergyConsumption(counters.nvmlDeviceGetHandleByIndex(i))
-    except (counters.NVMLError, AttributeError) as error:
-        return Finding("gpu energy", f"unavailable: {error}", False)
-    return Finding("gpu energy", f"{n} NVML counters" if n else "unavailable: no GPU", n > 0)
+def _energy() -> Iterator[Finding]:
+    """What counts energy here."""
+    for reading in read_counters():
+        name = f"energy of {reading.component}"
+        if reading.joules is None:
+            yield Finding(name, f"unavailable: {reading.problem}", False)
+        else:
+            yield Finding(name, "can be measured")

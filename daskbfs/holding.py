@@ -15,9 +15,9 @@ from daskbfs.building import (
     Blueprint,
     BuiltRows,
     build_rows,
+    describe_built,
     followed,
-    lengths_built,
-    take_lengths,
+    take_in,
 )
 from daskbfs.cluster import machine_shares, new_run, settled
 from daskbfs.graph import Graph, Outline, RemoteGraph
@@ -322,15 +322,15 @@ async def _built(holding: Holding, kept: _Kept, progress: Progress) -> dict[str,
     if not graph.filled:
         lengths = [
             client.submit(
-                lengths_built,
+                describe_built,
                 future,
-                key=("lengths_built", run, worker),
+                key=("describe_built", run, worker),
                 workers=[worker],
                 pure=False,
             )
             for worker, future in built.items()
         ]
-        take_lengths(graph, holding.layout, await client.gather(lengths, direct=True))
+        take_in(graph, holding.layout, await client.gather(lengths, direct=True))
     return built
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -30,7 +30,7 @@ class Placement:
     @property
     def in_this_process(self) -> bool:
         """Whether all workers live in this process, so that nothing needs to be sent."""
-        return all(worker.startswith("inproc://") for worker in self.holders)
+        return in_this_process(self.holders)
 
     def on(self, devices: Mapping[str, Device]) -> list[Device]:
         """The device of each partition, given those of the workers."""
@@ -89,6 +89,11 @@ def place_again(
 def _some(workers: Collection[str]) -> None:
     if not workers:
         raise ValueError("the cluster has no workers: start some, or wait for them")
+
+
+def in_this_process(workers: Iterable[str]) -> bool:
+    """Whether all of some workers live in this process."""
+    return all(worker.startswith("inproc://") for worker in workers)
 
 
 def workers_per_machine(workers: Sequence[str]) -> Mapping[str, int]:

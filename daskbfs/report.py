@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from daskbfs import __version__
 from daskbfs.bench import cutting, partitioning
+from daskbfs.bench.trials import read_json
 from daskbfs.figures import (
     degree_figure,
     phases_figure,
@@ -63,7 +63,7 @@ def read_records(files: Sequence[str]) -> Records:
     """Records from files; an error names the file that is none."""
     records = Records()
     for file in files:
-        found = _read(file)
+        found = read_json(file)
         name = Path(file).stem
         while any(name in kind for kind in (records.runs, records.sweeps, records.cuts)):
             name += "'"
@@ -81,18 +81,6 @@ def read_records(files: Sequence[str]) -> Records:
         if not isinstance(found.get("graph", {}), dict):
             raise ValueError(f"{file} is damaged: its 'graph' is no object")
     return records
-
-
-def _read(file: str) -> dict[str, Any]:
-    try:
-        found = json.loads(Path(file).read_text())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{file} is no JSON ({error}): was it written to the end?") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{file} is no text, so no JSON") from None
-    if not isinstance(found, dict) or "daskbfs" not in found:
-        raise ValueError(f"{file} holds no records of daskbfs: write some with --json")
-    return found
 
 
 def write_report(files: Sequence[str], target: str, *, png: bool = False) -> list[str]:

@@ -149,10 +149,10 @@ class Trees:
         self._parents = np.full(shape, NONE, np.uint32)
         self._levels = np.full(shape, np.iinfo(_LEVEL_TYPES[0]).max, _LEVEL_TYPES[0])
         self._last_levels: list[int | None] = []
-        self._claims: list[Claim] = []
+        self._sources: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._claims)
+        return len(self._sources)
 
     @property
     def full(self) -> bool:
@@ -174,7 +174,8 @@ class Trees:
         self._widen(int(at.max()))
         columns = (self._parents, self._levels, self._unreached, len(self))
         offence = tree.put_tree(index, at, *columns, n_threads())
-        self._claims.append(claim)
+        # the claim is let go: whoever made its arrays may want to use them again
+        self._sources.append(claim.source)
         self._last_levels.append(last_level)
         self._raise_if(offence)
         self._parents[claim.source_index, len(self) - 1] = tree.SEEN
@@ -222,13 +223,11 @@ class Trees:
         """Raise what a kernel found, in words."""
         if offence == tree.FINE:
             return
-        vertex, t, rule = tree.decode_tree_offence(offence)
-        claim, (check, message) = self._claims[t], RULES[rule]
-        parent = claim.parent[vertex]
-        above = _looked_up(self._graph, np.array([parent]))[0][0]
-        facts = {
-            "level": self._levels[vertex, t],
-            "parent": parent,
-            "parent_level": self._levels[above, t],
-        }
-        raise claim.error(check, vertex, message.format(**facts))
+        index, t, rule = tree.decode_tree_offence(offence)
+        check, message = RULES[rule]
+        vertices, above = self._graph.vertices, int(self._parents[index, t])
+        facts = {"level": self._levels[index, t]}
+        if above < vertices.size:  # the rules for which it is SEEN do not name it
+            facts |= {"parent": vertices[above], "parent_level": self._levels[above, t]}
+        told = message.format(**facts)
+        raise ValidationError(check, int(vertices[index]), told, self._sources[t])

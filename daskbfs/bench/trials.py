@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from distributed import Client
@@ -18,6 +20,7 @@ from daskbfs.distribution import DistributedGraph, distribute
 from daskbfs.edges import Origin
 from daskbfs.graph import Graph, Outline
 from daskbfs.hybrid import HybridCluster
+from daskbfs.placement import in_this_process
 from daskbfs.progress import Progress, silent
 from daskbfs.result import BFSResult
 from daskbfs.search import bfs
@@ -37,38 +40,52 @@ class Trials:
 
 
 @contextlib.contextmanager
-def placed_graph(
-    origin: Origin,
+def client_for(
     *,
     direct: bool,
     n_workers: int | None = None,
     scheduler: str | None = None,
     devices: Sequence[Device] = (),
+) -> Iterator[Client | None]:
+    """A client of the cluster to search on, a given one or one of our own; None is without Dask."""
+    if direct:
+        yield None
+    elif scheduler is not None:
+        check_address(scheduler)
+        with Client(scheduler, set_as_default=False) as client, tune(client):
+            yield client
+    else:
+        cluster: Any
+        if devices:
+            cluster = HybridCluster(*[devices.count(kind) for kind in Device])
+        else:
+            cluster = local_cluster(n_workers or 1)
+        with cluster, cluster.get_client() as client:
+            yield client
+
+
+def place(
+    origin: Origin,
+    client: Client | None,
+    *,
     strategy: str = "auto",
     cpu_share: float | None = None,
     seed: int = 1,
     progress: Progress = silent,
-) -> Iterator[Graph | DistributedGraph]:
-    """The graph where it is to be searched: here, on a given cluster, or on one of our own.
-
-    Workers that are not in this process build it themselves.
-    """
-    how = {"strategy": strategy, "cpu_share": cpu_share, "seed": seed, "progress": progress}
-    if direct:
-        yield build_graph(origin, progress)
-    elif scheduler is not None:
-        check_address(scheduler)
-        with Client(scheduler, set_as_default=False) as client, tune(client):
-            yield distribute(origin, client, **how)  # type: ignore[arg-type]
-    elif devices:
-        counts = [devices.count(kind) for kind in Device]
-        with HybridCluster(*counts) as cluster, cluster.get_client() as client:
-            yield distribute(origin, client, **how)  # type: ignore[arg-type]
-    else:
-        with local_cluster(n_workers or 1) as cluster, cluster.get_client() as client:
-            alone = (n_workers or 1) == 1
-            graph = build_graph(origin, progress) if alone else origin
-            yield distribute(graph, client, **how)  # type: ignore[arg-type]
+) -> Graph | DistributedGraph:
+    """Build a graph where it is to be searched; workers in other processes build it themselves."""
+    if client is None:
+        return build_graph(origin, progress)
+    here = in_this_process(client.nthreads())
+    placed: DistributedGraph = distribute(
+        build_graph(origin, progress) if here else origin,
+        client,
+        strategy=strategy,
+        cpu_share=cpu_share,
+        seed=seed,
+        progress=progress,
+    )
+    return placed
 
 
 def check_address(scheduler: str) -> None:
@@ -181,3 +198,16 @@ def summarize(
         "median_seconds": statistics.median(record["seconds"] for record in trials.records),
         "harmonic_mean_teps": statistics.harmonic_mean(rates) if rates and all(rates) else None,
     }
+
+
+def read_json(file: str) -> dict[str, Any]:
+    """What some command wrote with ``--json``; an error names the file that is none."""
+    try:
+        found = json.loads(Path(file).read_text())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{file} is no JSON ({error}): was it written to the end?") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is no text, so no JSON") from None
+    if not isinstance(found, dict) or "daskbfs" not in found:
+        raise ValueError(f"{file} holds no records of daskbfs: write some with --json")
+    return found

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daskbfs.cli.common import STRATEGIES, graph_options, plain_errors, speaker, write_json
+from daskbfs.cli.common import (
+    cluster_options,
+    graph_options,
+    plain_errors,
+    require_one_cluster,
+    speaker,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from daskbfs.result import BFSResult
-
-_DRIVERS = ("auto", "direct", "resident", "waves")
-_DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
 
 
 @click.command()
@@ -23,48 +27,8 @@ _DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
     "--sources", "n_sources", type=click.IntRange(1), help="Start from so many random vertices."
 )
 @graph_options
-@click.option(
-    "--driver",
-    type=click.Choice(_DRIVERS),
-    default="auto",
-    show_default=True,
-    help="What runs the levels; direct is without Dask.",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    help="CPU workers of a cluster started here; one lives in this process.  [default: 1]",
-)
-@click.option("--scheduler", metavar="ADDRESS", help="Search on this Dask cluster.")
-@click.option(
-    "--devices",
-    metavar="KINDS",
-    help="Workers of a cluster started here, for example cpu=1,gpu=2; gpu-emulated runs a GPU's "
-    "kernels on the CPU.",
-)
-@click.option(
-    "--cpu-share",
-    type=click.FloatRange(0, 1),
-    help="Of the edges, for CPUs beside GPUs.  [default: what does not fit these, or half]",
-)
-@click.option(
-    "--strategy",
-    type=click.Choice(STRATEGIES),
-    default="auto",
-    show_default=True,
-    help="How vertices are dealt to partitions: the highest degrees to CPUs, the lowest, or any.",
-)
-@click.option(
-    "--direction",
-    type=click.Choice(_DIRECTIONS),
-    help="How to choose between top-down and bottom-up.  [default: beamer]",
-)
+@cluster_options
 @click.option("--depth-limit", type=click.IntRange(0), help="Go no further than so many edges.")
-@click.option(
-    "--threads",
-    type=click.IntRange(1),
-    help="Threads of each worker's kernels.  [default: the cores, divided among workers]",
-)
 @click.option("--validate", is_flag=True, help="Make the five Graph500 checks on every tree.")
 @click.option(
     "--json",
@@ -95,7 +59,7 @@ def run(
     json_file: str | None,
     quiet: bool,
 ) -> None:
-    """Search GRAPH: a file, kron:SCALE or uniform:SCALE.
+    """Search GRAPH: a file, kron:SCALE, kron-reference:SCALE or uniform:SCALE.
 
     Without --source or --sources, one random vertex that is not isolated is the source.
 
@@ -106,7 +70,8 @@ def run(
     """  # noqa: D301
     from daskbfs.bench.trials import (
         built_seconds,
-        placed_graph,
+        client_for,
+        place,
         process_peaks,
         run_trials,
         summarize,
@@ -116,19 +81,10 @@ def run(
     from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
     from daskbfs.target import require_target
-    from daskbfs.types import parse_devices
 
     if sources and n_sources:
         raise click.UsageError("--source and --sources exclude each other")
-    if scheduler and workers:
-        raise click.UsageError("--scheduler and --workers exclude each other")
-    if devices and (scheduler or workers):
-        raise click.UsageError("--devices starts a cluster: leave --workers and --scheduler out")
-    if driver == "direct" and (scheduler or workers or devices):
-        raise click.UsageError(
-            "--driver direct has no workers: leave --workers, --devices and --scheduler out"
-        )
-    kinds = parse_devices(devices) if devices else ()
+    kinds = require_one_cluster(driver, workers, scheduler, devices)
     if json_file and json_file != "-":
         require_target(Path(json_file))
     if scheduler is None:  # workers elsewhere know best what they have
@@ -139,21 +95,16 @@ def run(
     )
     with (
         bars(quiet=quiet) as progress,
-        placed_graph(
-            origin,
-            direct=driver == "direct",
-            n_workers=workers,
-            scheduler=scheduler,
-            devices=kinds,
-            cpu_share=cpu_share,
-            strategy=strategy,
-            seed=seed,
-            progress=progress,
-        ) as placed,
+        client_for(
+            direct=driver == "direct", n_workers=workers, scheduler=scheduler, devices=kinds
+        ) as client,
     ):
+        placed = place(
+            origin, client, strategy=strategy, cpu_share=cpu_share, seed=seed, progress=progress
+        )
         say(f"{placed!r}, built in {built_seconds(placed):.2f} s")
         if can_draw() and ((workers or 0) > 1 or devices):
-            say(f"live at {page_link(placed.client)}")  # type: ignore[union-attr]
+            say(f"live at {page_link(client)}")  # type: ignore[arg-type]
         chosen = list(sources) or [int(v) for v in placed.random_sources(n_sources or 1, seed)]
         if not chosen:
             raise ValueError(

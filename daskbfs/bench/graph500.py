@@ -1,0 +1,290 @@
+"""The Graph500 benchmark, by its rules: generation, Kernel 1, Kernel 2 from 64 keys, validation.
+
+Kernel 2 is timed from before the search until the parent array stands in the caller's memory, in
+the vertices of the input. Every tree is checked against the input edges, outside the clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from distributed import Client
+
+from daskbfs import machine
+from daskbfs.bench import spread
+from daskbfs.bench.energy import measure_energy
+from daskbfs.bench.trials import Trials, place, summarize
+from daskbfs.construction import construction_bytes
+from daskbfs.distribution import DistributedGraph
+from daskbfs.edges import ArrayEdges, EdgeStream, Origin
+from daskbfs.generate import RandomEdges, ReferenceEdges, random_origin
+from daskbfs.graph import Graph, Outline
+from daskbfs.kernels.tree import MOST_TREES
+from daskbfs.placement import in_this_process
+from daskbfs.progress import Progress
+from daskbfs.result import BFSResult
+from daskbfs.search import bfs
+from daskbfs.trees import Trees, ValidationError
+
+GENERATORS = {"fast": "kron", "reference": "kron-reference"}
+_SEEDS = {"fast": 1, "reference": 2}
+_BYTES_PER_EDGE = 8
+_BYTES_PER_TREE = 9  # and vertex: parents, as found and to be checked, and levels
+_BYTES_OF_A_SEARCH = 24  # and vertex: parents, twice, levels, and the outline of a graph elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run."""
+
+    scale: int
+    edgefactor: int = 16
+    n_keys: int = 64
+    generator: str = "fast"
+    seed: int | None = None
+    """None takes the official one for the reference generator, else 1."""
+    driver: str = "auto"
+    direction: str | None = None
+    strategy: str = "auto"
+    cpu_share: float | None = None
+    threads: int | None = None
+    energy_seconds: float | None = None
+
+    @property
+    def seed_number(self) -> int:
+        """The seed of graph and keys."""
+        return _SEEDS[self.generator] if self.seed is None else self.seed
+
+    def origin(self) -> Origin:
+        """Where the graph comes from; no edge is made yet."""
+        kind = GENERATORS[self.generator]
+        return random_origin(kind, self.scale, self.edgefactor, self.seed_number)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a run takes of this process's memory."""
+
+    needed: int
+    """Without the edges."""
+    edges: int
+    free: int
+    builds_here: bool
+
+    @classmethod
+    def of(cls, plan: Plan, *, builds_here: bool) -> Room:
+        """An estimate, before anything is made."""
+        n, m = 2**plan.scale, plan.edgefactor * 2**plan.scale
+        needed = n * (_BYTES_OF_A_SEARCH + MOST_TREES * _BYTES_PER_TREE)
+        if builds_here:
+            needed += construction_bytes(n, m)
+        return cls(needed, m * _BYTES_PER_EDGE, machine.available_bytes(), builds_here)
+
+    @property
+    def keeps_edges(self) -> bool:
+        """Whether edges are made once and stored, or made again whenever they are needed."""
+        return self.builds_here and self.needed + self.edges <= self.free
+
+    def check(self) -> None:
+        """Refuse a run that cannot fit."""
+        machine.require_memory(self.needed, "this run", "take a smaller --scale, or more workers")
+
+    def __str__(self) -> str:
+        takes = self.needed + (self.edges if self.keeps_edges else 0)
+        how = "stored" if self.keeps_edges else "made again for each pass"
+        return (
+            f"needs about {machine.human_bytes(takes)}, and {machine.human_bytes(self.free)} are "
+            f"free here; edges are {how}"
+        )
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A run so far."""
+
+    plan: Plan
+    placed: Graph | DistributedGraph
+    generation_seconds: float
+    construction_seconds: float
+    edges_stored: bool
+    trials: Trials = field(default_factory=lambda: Trials(validated=True))
+    seconds: list[float] = field(default_factory=list)
+    """Of Kernel 2, by key."""
+    validate_seconds: list[float] = field(default_factory=list)
+    energy: dict[str, Any] | None = None
+
+
+def run(
+    plan: Plan, client: Client | None, progress: Progress, say: Callable[[str], None]
+) -> Outcome:
+    """The whole benchmark; a wrong tree ends it."""
+    origin = plan.origin()
+    stream = origin.stream
+    assert isinstance(stream, RandomEdges)
+    room = Room.of(plan, builds_here=client is None or in_this_process(client.nthreads()))
+    room.check()
+    say(f"{origin.name} {room}")
+    generation_seconds = 0.0
+    edges: EdgeStream = stream
+    if room.keeps_edges:
+        start = time.perf_counter()
+        edges = stored(stream, progress)
+        generation_seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    placed = place(
+        Origin(edges, origin.directed, origin.name),
+        client,
+        strategy=plan.strategy,
+        cpu_share=plan.cpu_share,
+        seed=plan.seed_number,
+        progress=progress,
+    )
+    construction_seconds = time.perf_counter() - start
+    graph = outline(placed)
+    if not room.keeps_edges:  # they were made on the way, which is none of Kernel 1
+        generation_seconds = graph.generation_seconds or 0.0
+        construction_seconds -= generation_seconds
+    outcome = Outcome(plan, placed, generation_seconds, construction_seconds, room.keeps_edges)
+    keys = search_keys(graph, stream, plan)
+    if not keys:
+        raise ValueError(f"{origin.name} has no vertex with an edge: take a larger --edgefactor")
+    _search(placed, keys[0], plan)  # kernels are loaded, and buffers there, as in the official code
+    try:
+        _search_all(outcome, keys, edges, progress)
+    except ValidationError as error:
+        outcome.trials.validated, outcome.trials.failure = False, error
+        return outcome
+    if plan.energy_seconds is not None:
+        edges_of = {record["source"]: record["edges"] for record in outcome.trials.records}
+        outcome.energy = measure_energy(
+            lambda key: _search(placed, key, plan), edges_of, client, plan.energy_seconds, progress
+        )
+    return outcome
+
+
+def outline(placed: Graph | DistributedGraph) -> Outline:
+    """What is known here of a graph."""
+    return placed.graph if isinstance(placed, DistributedGraph) else placed
+
+
+def stored(stream: RandomEdges, progress: Progress) -> ArrayEdges:
+    """Edges made once and kept, as the edge list of the specification is."""
+    heads = np.empty(stream.n_edges, np.uint32)
+    tails = np.empty(stream.n_edges, np.uint32)
+    done = 0
+    for some_heads, some_tails in stream.blocks():
+        part = slice(done, done + some_heads.size)
+        heads[part], tails[part] = some_heads, some_tails
+        done += some_heads.size
+        progress("generating", done, stream.n_edges)
+    return ArrayEdges(heads, tails, stream.n_vertices)
+
+
+def search_keys(graph: Outline, stream: RandomEdges, plan: Plan) -> list[int]:
+    """Distinct random vertices with an edge that is no self-loop: all there are, if too few.
+
+    With the reference generator, those that the official code takes.
+    """
+    if not isinstance(stream, ReferenceEdges):
+        return [int(v) for v in graph.random_sources(plan.n_keys, plan.seed_number)]
+    keys: dict[int, None] = {}
+    most = min(plan.n_keys, graph.n_rows)
+    for vertex in stream.key_candidates():
+        if graph.row_of(vertex) is not None:
+            keys[vertex] = None
+        if len(keys) == most:
+            break
+    return list(keys)
+
+
+def _search(placed: Graph | DistributedGraph, key: int, plan: Plan) -> tuple[BFSResult, float]:
+    """One search, and how long it took until its parents stood in memory here."""
+    if isinstance(placed, DistributedGraph):
+        placed.holding.n_levels = None  # nothing is carried from one search to the next
+    start = time.perf_counter()
+    result: BFSResult = bfs(
+        placed, key, driver=plan.driver, direction=plan.direction, threads=plan.threads
+    )
+    result.fetch()
+    return result, time.perf_counter() - start
+
+
+def _search_all(
+    outcome: Outcome, keys: Sequence[int], edges: EdgeStream, progress: Progress
+) -> None:
+    """Search from each key in turn; when enough trees have come, check them."""
+    trees = Trees(outline(outcome.placed))
+    for first in range(0, len(keys), MOST_TREES):
+        some = keys[first : first + MOST_TREES]
+        parents = []
+        for n, key in enumerate(some, first + 1):
+            result, seconds = _search(outcome.placed, key, outcome.plan)
+            outcome.trials.last = result
+            outcome.trials.records.append(result.to_dict() | {"kernel2_seconds": seconds})
+            outcome.seconds.append(seconds)
+            parents.append(result.parent.copy())  # its own memory serves the next search
+            progress("searching", n, len(keys))
+        start = time.perf_counter()
+        for key, parent in zip(some, parents, strict=True):
+            trees.add(key, parent)
+        trees.check(edges, progress)
+        share = (time.perf_counter() - start) / len(some)
+        outcome.validate_seconds += [share] * len(some)
+
+
+def official(outcome: Outcome) -> dict[str, int | float]:
+    """The fields of the specification's output, in its order; only for trees that are right."""
+    plan, records = outcome.plan, outcome.trials.records
+    edges = [record["edges"] for record in records]
+    fields: dict[str, int | float] = {
+        "SCALE": plan.scale,
+        "edgefactor": plan.edgefactor,
+        "NBFS": len(records),
+        "graph_generation": outcome.generation_seconds,
+        "construction_time": outcome.construction_seconds,
+    }
+    groups = {
+        "time": spread.statistics(outcome.seconds),
+        "nedge": spread.statistics(edges),
+        "TEPS": spread.rate_statistics(outcome.seconds, edges),
+        "validate": spread.statistics(outcome.validate_seconds),
+    }
+    for what, figures in groups.items():
+        fields |= {f"bfs_{name}_{what}": value for name, value in figures.items()}
+    return fields
+
+
+def intervals(outcome: Outcome) -> dict[str, tuple[float, float]]:
+    """Between which values some fields lie with 95 % confidence."""
+    edges = [record["edges"] for record in outcome.trials.records]
+    per_edge = [s / m for s, m in zip(outcome.seconds, edges, strict=True)]
+    low, high = spread.interval(per_edge)
+    return {
+        "bfs_mean_time": spread.interval(outcome.seconds),
+        "bfs_median_time": spread.interval(outcome.seconds, spread.median),
+        "bfs_harmonic_mean_TEPS": (1 / high, 1 / low),
+    }
+
+
+def report(outcome: Outcome) -> dict[str, Any]:
+    """The JSON contract: official fields at the top, beside what ``daskbfs run`` tells."""
+    plan = outcome.plan
+    common = summarize(outcome.placed, outcome.trials, direction=plan.direction)
+    common |= {
+        "generator": plan.generator,
+        "seed": plan.seed_number,
+        "edges_stored": outcome.edges_stored,
+    }
+    if outcome.trials.failure is not None:
+        for name in ("harmonic_mean_teps", "median_seconds"):
+            del common[name]
+        for record in common["trials"]:
+            record["teps"] = None
+        return common | {"failure": str(outcome.trials.failure)}
+    fields = spread.finite(official(outcome))
+    found = {name: list(pair) for name, pair in intervals(outcome).items()}
+    return {**fields, "intervals": found, "energy": outcome.energy, **common}

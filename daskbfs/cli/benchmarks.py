@@ -1,0 +1,196 @@
+"""``daskbfs graph500`` and ``daskbfs compare-runs``: rates by the rules, and what changed them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from daskbfs.cli.common import (
+    cluster_options,
+    plain_errors,
+    require_one_cluster,
+    speaker,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from daskbfs.bench.graph500 import Outcome
+
+_GENERATORS = ("fast", "reference")
+
+
+@click.command()
+@click.option("--scale", type=int, required=True, help="The graph has 2**SCALE vertices.")
+@click.option(
+    "--edgefactor", type=click.IntRange(1), default=16, show_default=True, help="Edges per vertex."
+)
+@click.option(
+    "--trials",
+    "n_keys",
+    type=click.IntRange(1),
+    default=64,
+    show_default=True,
+    help="Search keys; fewer where fewer vertices have edges.",
+)
+@click.option(
+    "--generator",
+    type=click.Choice(_GENERATORS),
+    default="fast",
+    show_default=True,
+    help="'reference' makes the edges and keys of the official code.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    help="Of graph and keys.  [default: 1; with the reference generator 2, whose graph is the "
+    "official one]",
+)
+@cluster_options
+@click.option(
+    "--energy-seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Then repeat the searches for so long, and read the energy counters.",
+)
+@click.option(
+    "--json", "json_file", type=click.Path(), help="Write everything; '-' is standard output."
+)
+@click.option("--quiet", is_flag=True, help="No progress bars, nothing but the official fields.")
+@plain_errors
+def graph500(
+    scale: int,
+    edgefactor: int,
+    n_keys: int,
+    generator: str,
+    seed: int | None,
+    driver: str,
+    workers: int | None,
+    scheduler: str | None,
+    devices: str | None,
+    cpu_share: float | None,
+    strategy: str,
+    direction: str | None,
+    threads: int | None,
+    energy_seconds: float | None,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Run the Graph500 benchmark by its rules: Kernel 1, 64 searches, each tree validated.
+
+    Standard output has the official fields, standard error all else. A tree that fails a check
+    ends the run, without a rate.
+
+    \b
+    daskbfs graph500 --scale 20
+    daskbfs graph500 --scale 22 --generator reference --json run.json
+    daskbfs graph500 --scale 24 --workers 2 --strategy high --energy-seconds 30
+    """  # noqa: D301
+    from daskbfs.bench import graph500 as benchmark
+    from daskbfs.bench.trials import client_for
+    from daskbfs.kernels.compiling import check_threads
+    from daskbfs.progress import bars
+    from daskbfs.target import require_target
+
+    kinds = require_one_cluster(driver, workers, scheduler, devices)
+    if json_file and json_file != "-":
+        require_target(Path(json_file))
+    if scheduler is None:
+        check_threads(threads)
+    plan = benchmark.Plan(
+        scale=scale,
+        edgefactor=edgefactor,
+        n_keys=n_keys,
+        generator=generator,
+        seed=seed,
+        driver=driver,
+        direction=direction,
+        strategy=strategy,
+        cpu_share=cpu_share,
+        threads=threads,
+        energy_seconds=energy_seconds,
+    )
+    plan.origin()  # mistakes show before a cluster is started
+    say = speaker(quiet, err=True)
+    with (
+        client_for(
+            direct=driver == "direct", n_workers=workers, scheduler=scheduler, devices=kinds
+        ) as client,
+        bars(quiet=quiet) as progress,
+    ):
+        outcome = benchmark.run(plan, client, progress, say)
+        report = benchmark.report(outcome)
+    if json_file:
+        write_json(report, json_file)
+    failure = outcome.trials.failure
+    if failure is not None:
+        raise click.ClickException(
+            f"the tree from {failure.source} is wrong, so there is no rate: {failure}"
+        )
+    if json_file != "-":
+        click.echo(_fields(outcome))
+    say(_told(outcome, report["energy"]))
+
+
+def _fields(outcome: Outcome) -> str:
+    """The official output."""
+    from daskbfs.bench.graph500 import official
+
+    return "\n".join(
+        f"{name}: {value}" if isinstance(value, int) else f"{name}: {value:20.17e}"
+        for name, value in official(outcome).items()
+    )
+
+
+def _told(outcome: Outcome, energy: dict | None) -> str:
+    """What a person wants to know of a run."""
+    from daskbfs.bench import energy as energies
+    from daskbfs.bench.graph500 import intervals, official
+    from daskbfs.machine import human_rate
+    from daskbfs.telemetry import EMULATED_NOTE
+
+    fields, found = official(outcome), intervals(outcome)
+    low, high = found["bfs_harmonic_mean_TEPS"]
+    slow, slower = (1e3 * bound for bound in found["bfs_mean_time"])
+    in_place = [record["seconds"] for record in outcome.trials.records]
+    lines = [
+        "",
+        f"harmonic mean {human_rate(fields['bfs_harmonic_mean_TEPS'])}, with 95 % confidence "
+        f"{human_rate(low)} to {human_rate(high)}",
+        f"mean time {fields['bfs_mean_time'] * 1e3:.3f} ms ({slow:.3f} to {slower:.3f}), of which "
+        f"{1e3 * sum(in_place) / len(in_place):.3f} ms until the parents stood where they were "
+        "found",
+        f"construction {fields['construction_time']:.2f} s; {fields['NBFS']} trees passed the five "
+        f"checks against the input edges, {fields['bfs_mean_validate']:.2f} s each",
+    ]
+    assert outcome.trials.last is not None
+    if outcome.trials.last.levels.emulated:
+        lines.append(EMULATED_NOTE)
+    if energy is not None:
+        lines += energies.told(energy)
+    return "\n".join(lines)
+
+
+@click.command("compare-runs")
+@click.argument("before", metavar="A.json", type=click.Path())
+@click.argument("after", metavar="B.json", type=click.Path())
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
+@plain_errors
+def compare_runs(before: str, after: str, json_file: str | None) -> None:
+    """Say whether the searches of B are faster than those of A, beyond their scatter.
+
+    Both are what 'daskbfs graph500 --json' or 'daskbfs run --json' wrote.
+
+    \b
+    daskbfs graph500 --scale 20 --json a.json
+    daskbfs graph500 --scale 20 --threads 1 --json b.json
+    daskbfs compare-runs a.json b.json
+    """  # noqa: D301
+    from daskbfs.bench.comparing import compare, read_run, told
+
+    report = compare(read_run(before), read_run(after))
+    if json_file:
+        write_json(report, json_file)
+    if json_file != "-":
+        click.echo(told(report))
