@@ -6,6 +6,7 @@ the vertices of the input. Every tree is checked against the input edges, outsid
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -193,11 +194,12 @@ def search_keys(graph: Outline, stream: RandomEdges, plan: Plan) -> list[int]:
         return [int(v) for v in graph.random_sources(plan.n_keys, plan.seed_number)]
     keys: dict[int, None] = {}
     most = min(plan.n_keys, graph.n_rows)
-    for vertex in stream.key_candidates():
-        if graph.row_of(vertex) is not None:
-            keys[vertex] = None
+    # the official code gives up after so many candidates; the rules do not
+    for vertex in itertools.chain(stream.key_candidates(), range(stream.n_vertices)):
         if len(keys) == most:
             break
+        if graph.row_of(vertex) is not None:
+            keys[vertex] = None
     return list(keys)
 
 
