@@ -163,8 +163,17 @@ class UniformEdges(RandomEdges):
         uniform_edges(first, heads, tails, self.scale, self._key, n_threads())
 
 
+GENERATORS = {"fast": "kron", "reference": "kron-reference"}
+"""Ways to a Kronecker graph."""
+
+
 def kronecker(
-    scale: int, edgefactor: int = 16, seed: int = 1, *, progress: Progress = silent
+    scale: int,
+    edgefactor: int = 16,
+    seed: int = 1,
+    *,
+    generator: str = "fast",
+    progress: Progress = silent,
 ) -> Graph:
     """A Kronecker graph by the parameters of Graph500, with permuted labels.
 
@@ -176,6 +185,9 @@ def kronecker(
         Input edges per vertex; duplicates and self-loops among them are dropped.
     seed
         The same seed gives the same graph, whatever the number of threads.
+    generator
+        ``"fast"``, or ``"reference"`` for the very edges of the Graph500 reference code, whose two
+        seeds are ``seed`` and ``seed + 1`` (officially 2 and 3).
     progress
         Told how far the work has come.
 
@@ -185,7 +197,11 @@ def kronecker(
     >>> daskbfs.kronecker(scale=10).n_vertices
     1024
     """
-    return _generate("kron", scale, edgefactor, seed, progress)
+    if generator not in GENERATORS:
+        raise ValueError(
+            f"generator {generator!r} is unknown: choose one of {', '.join(GENERATORS)}"
+        )
+    return _generate(GENERATORS[generator], scale, edgefactor, seed, progress)
 
 
 def uniform(

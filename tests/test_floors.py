@@ -12,7 +12,8 @@ import daskbfs
 ROOT = Path(daskbfs.__file__).parent
 FLOORS = {
     "types": 0, "telemetry": 0, "machine": 0, "progress": 0, "config": 0,
-    "arrays": 0, "installed": 0, "energy": 0, "target": 0, "records": 0, "series": 0, "plots": 0, "figures": 0,
+    "arrays": 0, "installed": 0, "energy": 0, "target": 0, "records": 0,
+    "series": 0, "plots": 0, "figures": 0,
     "kernels": 1,
     "edges": 2, "vertices": 2, "graph": 2, "construction": 2, "convert": 2, "generate": 2,
     "io": 2, "trees": 2, "validation": 2,

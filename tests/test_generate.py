@@ -81,6 +81,15 @@ def test_the_reference_generator_has_the_edges_of_the_official_code(parameters):
     assert sha.hexdigest() == digest
 
 
+def test_kronecker_graphs_of_both_generators():
+    graph = daskbfs.kronecker(10, seed=2, generator="reference")
+    assert graph.name == "kron-reference:10"
+    assert graph.n_input_edges == 16 * 1024
+    assert graph.row_of(299) is not None
+    with pytest.raises(ValueError, match="generator 'slow' is unknown: choose one of fast, ref"):
+        daskbfs.kronecker(10, generator="slow")
+
+
 def test_seeds_of_the_reference_generator_fill_its_state():
     state = _reference_state(12345678901234567, 9876543210987654321)
     # as make_mrg_seed has them

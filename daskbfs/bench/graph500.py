@@ -22,7 +22,7 @@ from daskbfs.bench.trials import Trials, place, summarize
 from daskbfs.construction import construction_bytes
 from daskbfs.distribution import DistributedGraph
 from daskbfs.edges import ArrayEdges, EdgeStream, Origin
-from daskbfs.generate import RandomEdges, ReferenceEdges, random_origin
+from daskbfs.generate import GENERATORS, RandomEdges, ReferenceEdges, random_origin
 from daskbfs.graph import Graph, Outline
 from daskbfs.kernels.tree import MOST_TREES
 from daskbfs.placement import in_this_process
@@ -31,7 +31,6 @@ from daskbfs.result import BFSResult
 from daskbfs.search import bfs
 from daskbfs.trees import Trees, ValidationError
 
-GENERATORS = {"fast": "kron", "reference": "kron-reference"}
 _SEEDS = {"fast": 1, "reference": 2}
 _BYTES_PER_EDGE = 8
 _BYTES_PER_TREE = 9  # and vertex: parents, as found and to be checked, and levels
