@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from daskbfs.bench import validating
 from daskbfs.bench.partitioning import verdicts
 
 REFERENCE = """
@@ -43,6 +45,14 @@ def test_the_kernel_benchmark_writes_its_figures(tmp_path):
     ratios = {f"{name}_to_reference" for name in ("kernel", "search", "resident")}
     assert ratios | {"kernel_gteps", "level"} <= set(figures)
     assert "x the reference" in done.stdout
+
+
+def test_the_validation_benchmark_times_all_ways():
+    done = CliRunner().invoke(validating.main, ["--scale", "9", "--rounds", "1"])
+    assert done.exit_code == 0, done.output
+    assert [line.split("  ")[0] for line in done.output.splitlines()] == [
+        "rows", "edges", "edges, 16 trees"
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

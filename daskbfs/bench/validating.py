@@ -1,0 +1,76 @@
+"""What checking a tree takes: ``python -m daskbfs.bench.validating --scale 22 --json FILE``.
+
+Against the rows of the graph; against the input edges in memory, one tree at a time; and against
+these, as many trees in a pass as there is room for. Medians over some rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from daskbfs import __version__, machine
+from daskbfs.bench.graph500 import stored
+from daskbfs.construction import construct
+from daskbfs.generate import KroneckerEdges
+from daskbfs.kernels.tree import MOST_TREES
+from daskbfs.progress import bars
+from daskbfs.search import bfs
+from daskbfs.trees import Trees
+from daskbfs.validation import validate
+
+
+@click.command()
+@click.option("--scale", type=int, default=22, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
+    """Time the five checks on trees of a Kronecker graph."""
+    with bars(quiet=quiet) as progress:
+        edges = stored(KroneckerEdges(scale, 16, 1), progress)
+        graph = construct(edges, name=f"kron:{scale}", progress=progress)
+        sources = [int(v) for v in graph.random_sources(MOST_TREES)]
+        parents = [bfs(graph, source, driver="direct").parent.copy() for source in sources]
+        trees = Trees(graph)
+
+        def together() -> None:
+            for source, parent in zip(sources, parents, strict=True):
+                trees.add(source, parent)
+            trees.check(edges)
+
+        ways: dict[str, Callable[[], None]] = {
+            "rows": lambda: validate(graph, sources[0], parents[0]),
+            "edges": lambda: validate(
+                graph, sources[0], parents[0], edges=(edges.heads, edges.tails)
+            ),
+            f"edges, {MOST_TREES} trees": together,
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for way in ways.values():
+            way()  # kernels are loaded
+        for n in range(rounds):
+            for name, way in ways.items():
+                start = time.perf_counter()
+                way()
+                seconds[name].append(time.perf_counter() - start)
+            progress("validating", n + 1, rounds)
+    report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "scale": scale}
+    report["seconds"] = {name: statistics.median(times) for name, times in seconds.items()}
+    for name, median in report["seconds"].items():
+        click.echo(
+            f"{name:16} {median:7.3f} s ({min(seconds[name]):.3f} to {max(seconds[name]):.3f})"
+        )
+    if json_file:
+        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
