@@ -385,7 +385,7 @@ def user_columns(
         raise RuntimeError(f"{partition.what} has left with its worker: search again")
     rows = slice(partition.first, partition.first + partition.n_rows)
     vertex = partition.numbering.vertex[rows].astype(np.int64)
-    parent = held.parts[i].parent[: partition.n_rows].astype(np.int64)
+    parent = held.parts[i].values[: partition.n_rows].astype(np.int64)
     reached = parent != int(NONE)
     parent[~reached] = -1
     if ids is not None:

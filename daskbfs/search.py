@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from distributed import CancelledError, Client
+from distributed import Client
 
 from daskbfs import config
-from daskbfs.cluster import embedded_client, new_run
 from daskbfs.direction import policy
-from daskbfs.distribution import DistributedGraph, spread
-from daskbfs.drivers import direct, resident, waves
-from daskbfs.drivers.common import warm_workers
+from daskbfs.distribution import DistributedGraph
+from daskbfs.drivers import direct
+from daskbfs.engine import Job, Subject, checked_driver, on_cluster, require_graph, run_within
 from daskbfs.graph import Graph, Outline
-from daskbfs.holding import Holding
-from daskbfs.kernels.compiling import check_threads, disband, refuse_fork
-from daskbfs.lease import StaleLease
-from daskbfs.post import Attempt
+from daskbfs.kernels.compiling import check_threads, refuse_fork
 from daskbfs.programs.bfs import BFS
-from daskbfs.records import About, SearchRecord, plain_text
-from daskbfs.reporting import quietly
 from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Share
 from daskbfs.telemetry import LevelTable
 from daskbfs.types import as_integer
 from daskbfs.warming import warm
-from daskbfs.watch import WorkersLost, check_scheduler, guarded
-
-DRIVERS = ("auto", "direct", "resident", "waves")
 
 
 def bfs(
@@ -93,36 +83,18 @@ def bfs(
     20
     """
     refuse_fork()
-    whole = graph.graph if isinstance(graph, DistributedGraph) else graph
-    if not isinstance(whole, Outline):
-        raise TypeError(
-            f"a {type(graph).__name__} is no graph: make one with from_edges, read_graph, "
-            "from_scipy or from_networkx"
-        )
-    driver = config.get("driver") if driver is None else driver
-    if driver not in DRIVERS:
-        raise ValueError(f"driver {driver!r} is unknown: choose one of {', '.join(DRIVERS)}")
+    whole = require_graph(graph)
+    driver = checked_driver(driver, whole)
     source = whole.vertex(source, "source")
     choose = functools.partial(
         _program, whole, source, direction=direction, depth_limit=depth_limit, targets=targets
     )
     if driver == "direct":
-        if not isinstance(whole, Graph):
-            raise ValueError(
-                "driver 'direct' searches in this process, but the graph's rows are on the "
-                "workers that built them: take 'auto'"
-            )
+        assert isinstance(whole, Graph)
         check_threads(threads)
         return _search_here(whole, source, choose(whole.order), threads)
-    if isinstance(graph, DistributedGraph):
-        if client is not None and client is not graph.client:
-            graph = graph.seen_by(client)
-        client = graph.client
-    elif client is None:
-        client = embedded_client()
-    check_scheduler(client)
-    disband()  # kernels run elsewhere now
-    return client.sync(_search_within, timeout, graph, client, source, choose, driver, threads)
+    graph, client = on_cluster(graph, client)
+    return client.sync(_search_there, graph, client, source, choose, driver, threads, timeout)
 
 
 def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | None) -> BFSResult:
@@ -135,7 +107,7 @@ def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | 
     outcome = direct.search(partition, program, Share(threads))
     seconds = time.perf_counter() - start
     levels = LevelTable(outcome.measured.records)
-    tree = Tree(graph, graph.order, None, lambda: outcome.parts[0].parent)
+    tree = Tree(graph, graph.order, None, lambda: outcome.parts[0].values)
     return BFSResult(
         tree,
         source,
@@ -147,17 +119,6 @@ def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | 
     )
 
 
-async def _search_within(timeout: float | None, *arguments: Any) -> BFSResult:
-    """Search on a cluster, for so many seconds at most."""
-    try:
-        async with asyncio.timeout(timeout):
-            return await _search_there(*arguments)
-    except TimeoutError as error:
-        if timeout is None:
-            raise
-        raise TimeoutError(f"the search did not end within {timeout} s") from error
-
-
 async def _search_there(
     graph: Graph | DistributedGraph,
     client: Client,
@@ -165,105 +126,15 @@ async def _search_there(
     choose: Callable[[np.ndarray], BFS | None],
     driver: str,
     threads: int | None,
+    timeout: float | None,
 ) -> BFSResult:
-    """Search on a cluster; where workers are lost, mend the graph and search again."""
-    placed = graph if isinstance(graph, DistributedGraph) else await _placed(graph, client)
-    n_attempts = config.get("recovery.attempts")
-    holding = placed.holding
-    broken = False
-    silent: frozenset[str] = frozenset()
-    for attempt in range(1, n_attempts + 1):
-        try:
-            if broken:
-                await placed.recover(holding, silent)
-            holding, broken = placed.holding, False
-            return await _attempted(holding, source, choose, driver, threads)
-        except WorkersLost as loss:
-            if attempt == n_attempts:
-                raise RuntimeError(
-                    f"the search was given up after {n_attempts} attempts: {loss}"
-                ) from loss
-            broken, silent = True, silent | loss.silent
-        except CancelledError:  # of this search, or of the partitions that it needs?
-            if attempt == n_attempts or holding.intact:
-                raise
-            broken = True
-        except StaleLease:
-            if attempt == n_attempts:
-                raise
-    raise AssertionError("unreachable")
-
-
-async def _attempted(
-    holding: Holding,
-    source: int,
-    choose: Callable[[np.ndarray], BFS | None],
-    driver: str,
-    threads: int | None,
-) -> BFSResult:
-    """One attempt at a search, told to the scheduler however it ends."""
-    program = choose(holding.place)
-    if program is None:
-        return _isolated(holding.graph, source)
-    if driver == "auto":
-        driver = "resident" if len(holding.placement.workers) == 1 else "waves"
-    reporter = holding.reporter if config.get("telemetry.enabled") else None
-    run, client = new_run(), holding.client
-    about = About(run, client.id, plain_text(holding.graph.name), source, driver, time.time())
-    attempt = Attempt(run, holding.placement.workers, about if reporter else None)
-    start = time.perf_counter()
-    try:
-        searching = _search_once(holding, source, program, attempt, driver, threads)
-        result = await guarded(client, holding.processes, searching)
-    except BaseException as error:
-        if reporter is not None:
-            with quietly():
-                seconds = time.perf_counter() - start
-                reporter.search(SearchRecord(about).failed(_reason(error), seconds))
-        raise
-    if reporter is not None:
-        with quietly():
-            reporter.search(_record(about, holding, result))
-    return result
-
-
-def _record(about: About, holding: Holding, result: BFSResult) -> SearchRecord:
-    """What the scheduler is told of a search that is over."""
-    levels = result.levels
-    share = min(1.0, levels.summary.scout_count / holding.numbering.n_arcs)
-    edges = round(holding.graph.n_input_edges * share)
-    most = config.get("telemetry.levels")
-    return SearchRecord.done(about, levels, result.phases, result.seconds, edges, most)
-
-
-def _reason(error: BaseException) -> str:
-    """Why an attempt came to nothing, in a line."""
-    if isinstance(error, asyncio.CancelledError):
-        return "cancelled, or out of time"
-    return plain_text(f"{type(error).__name__}: {error}")
-
-
-async def _search_once(
-    holding: Holding,
-    source: int,
-    program: BFS,
-    attempt: Attempt,
-    driver: str,
-    threads: int | None,
-) -> BFSResult:
-    """Search, and bring what was measured."""
-    await warm_workers(holding)
-    start = time.perf_counter()
-    run = resident.search if driver == "resident" else waves.search
-    found = await run(holding, program, attempt, threads)
-    seconds = time.perf_counter() - start
-    try:
-        measured = await found.measured()
-    except BaseException:
-        found.release()  # whoever handles the error may hold this frame for long
-        raise
-    levels = LevelTable(measured.records)
-    holding.n_levels = levels.n_levels
+    """Search on a cluster."""
+    outline = graph.graph if isinstance(graph, DistributedGraph) else graph
+    job = Job(choose, driver, threads, Subject(outline.name, source))
+    run = await run_within(timeout, graph, client, job)
+    if run is None:
+        return _isolated(outline, source)
+    holding, found = run.holding, run.found
     tree = Tree(
         holding.graph,
         holding.place,
@@ -276,30 +147,12 @@ async def _search_once(
     return BFSResult(
         tree,
         source,
-        levels,
-        seconds,
-        phases=measured.phases,
-        last_level=_last_level(program, levels),
-        driver=driver,
+        run.levels,
+        run.seconds,
+        phases=run.phases,
+        last_level=_last_level(run.program, run.levels),
+        driver=run.driver,
     )
-
-
-async def _placed(graph: Graph, client: Client) -> DistributedGraph:
-    """The graph on a client's cluster, distributed with defaults, once."""
-    placings = graph.derived.setdefault("placing", {})
-    for name, (other, _) in list(placings.items()):
-        if other.status != "running":
-            del placings[name]
-    if client.id not in placings:
-        placings[client.id] = (client, asyncio.ensure_future(spread(graph, client)))
-    _, placing = placings[client.id]
-    try:
-        placed: DistributedGraph = await asyncio.shield(placing)
-    except BaseException:
-        if placing.done() and (placing.cancelled() or placing.exception()):
-            placings.pop(client.id, None)
-        raise
-    return placed
 
 
 def _isolated(graph: Outline, source: int) -> BFSResult:

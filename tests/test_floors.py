@@ -24,7 +24,7 @@ FLOORS = {
     "superstep": 4, "post": 4, "wave": 4, "watch": 4, "building": 4, "holding": 4,
     "devices": 4, "hybrid": 4, "metrics": 4, "recorder": 4, "reporting": 4,
     "cluster": 4, "distribution": 4, "warming": 4,
-    "drivers": 5, "result": 5, "search": 5,
+    "drivers": 5, "engine": 5, "result": 5, "search": 5, "ranking": 5,
     "dashboard": 6, "report": 6,
     "bench": 6, "doctor": 6, "gpu_findings": 6, "cli": 6, "__main__": 6,
 }  # fmt: skip

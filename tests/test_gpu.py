@@ -40,7 +40,7 @@ def search(graph, source, devices, *, strategy="high", limit=None, **options):
     place = layout.global_id[graph.order]
     program = _program(graph, source, place, **options)
     outcome = run_search(program, partitions, Share(2))
-    found = np.concatenate([part.parent for part in outcome.parts])[place]
+    found = np.concatenate([part.values for part in outcome.parts])[place]
     parent = found.astype(np.int64)
     parent[found == NONE] = -1
     if graph.ids.values is not None:
@@ -132,7 +132,7 @@ def test_two_searches_at_once_do_not_share_buffers(kron12):
 
     def found(source):
         outcome = run_search(_program(kron12, source, place), [partition], Share(1))
-        return source, outcome.parts[0].parent[place]
+        return source, outcome.parts[0].values[place]
 
     with ThreadPoolExecutor(4) as pool:
         for source, parents in pool.map(found, sources):

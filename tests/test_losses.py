@@ -100,6 +100,18 @@ def test_a_worker_killed_in_a_phase_of_a_search(crew, placed, graph, phase, coor
     assert left_behind(crew.client, placed.holding) == ([], [])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+def test_a_worker_killed_while_vertices_are_ranked(crew, placed, graph, driver):
+    expected = daskbfs.pagerank(graph, driver="direct").rank
+    victim = placed.placement.workers[1]
+    crew.client.run(set_trap, "between", signal.SIGKILL, workers=[victim])
+    ranks = daskbfs.pagerank(placed, driver=driver).rank
+    assert victim not in placed.where()
+    assert np.allclose(ranks, expected, rtol=1e-6)
+    assert left_behind(crew.client, placed.holding) == ([], [])
+
+
 def test_a_worker_killed_between_two_searches(crew, placed, graph):
     sources = [int(v) for v in graph.random_sources(3)]
     kept = daskbfs.bfs(placed, sources[0])

@@ -45,7 +45,7 @@ def search(graph, n, source, direction="beamer", seed=1, sides=None, **options):
     row = graph.row_of(source)
     program = BFS(int(layout.global_id[row]), graph.out.degree(row), policy(direction), **options)
     outcome = run_search(program, partitions, Share())
-    found = np.concatenate([part.parent for part in outcome.parts])
+    found = np.concatenate([part.values for part in outcome.parts])
     tree = Tree(graph, place, layout.global_id, lambda: found)
     return BFSResult(tree, source, LevelTable(outcome.measured.records), 1.0)
 

@@ -170,12 +170,9 @@ def process_peaks(placed: Graph | DistributedGraph) -> list[int]:
     return peaks
 
 
-def summarize(
-    placed: Graph | DistributedGraph, trials: Trials, *, direction: str | None
-) -> dict[str, Any]:
-    """The JSON contract of ``daskbfs run``."""
-    assert trials.last is not None
-    cluster = None
+def surroundings(placed: Graph | DistributedGraph) -> dict[str, Any]:
+    """What every report says of the machine, the cluster and the graph."""
+    cluster = strategy = None
     graph = placed.graph if isinstance(placed, DistributedGraph) else placed
     n_bytes = graph.nbytes if isinstance(graph, Graph) else placed.nbytes
     if isinstance(placed, DistributedGraph):
@@ -184,14 +181,25 @@ def summarize(
             "workers": len(kinds),
             "devices": {str(kind): kinds.count(kind) for kind in Device},
         }
-    rates = [record["teps"] for record in trials.records]
+        strategy = placed.strategy
     return {
         "daskbfs": __version__,
         "machine": machine.describe(),
         "cluster": cluster,
         "graph": graph_record(graph, n_bytes) | {"peak_bytes": sum(process_peaks(placed))},
+        "strategy": strategy,
+    }
+
+
+def summarize(
+    placed: Graph | DistributedGraph, trials: Trials, *, direction: str | None
+) -> dict[str, Any]:
+    """The JSON contract of ``daskbfs run``."""
+    assert trials.last is not None
+    rates = [record["teps"] for record in trials.records]
+    return {
+        **surroundings(placed),
         "driver": trials.last.driver,
-        "strategy": placed.strategy if isinstance(placed, DistributedGraph) else None,
         "direction": direction or config.get("direction.default"),
         "validated": trials.validated,
         "trials": trials.records,

@@ -10,7 +10,7 @@ import click
 from daskbfs import __version__
 from daskbfs.cli.benchmarks import compare_runs, graph500
 from daskbfs.cli.graphs import convert, partition
-from daskbfs.cli.searching import run
+from daskbfs.cli.searching import pagerank, run
 from daskbfs.cli.showing import doctor, report
 
 
@@ -20,5 +20,5 @@ def main() -> None:
     """Breadth-first search across CPUs and GPUs, on Dask."""
 
 
-for command in (run, graph500, compare_runs, convert, partition, report, doctor):
+for command in (run, pagerank, graph500, compare_runs, convert, partition, report, doctor):
     main.add_command(command)

@@ -1,4 +1,4 @@
-"""``daskbfs run``: timed searches, here or on a cluster."""
+"""``daskbfs run`` and ``daskbfs pagerank``: timed work, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -156,3 +156,113 @@ def _told(last: BFSResult, report: dict[str, Any], peak: int) -> str:
         passed = "every tree passed the five Graph500 checks"
         lines.append(passed if report["validated"] else "a tree FAILED its checks")
     return "\n".join(lines)
+
+
+@click.command()
+@click.argument("graph")
+@click.option(
+    "--damping",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.85,
+    show_default=True,
+    help="The part of a rank that goes along edges.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, min_open=True),
+    default=1e-6,
+    show_default=True,
+    help="Stop when ranks change by less than this times the number of vertices, together.",
+)
+@click.option(
+    "--max-iterations", type=click.IntRange(1), default=100, show_default=True, help="Then give up."
+)
+@click.option("--iterations", type=click.IntRange(1), help="Make exactly so many.")
+@click.option(
+    "--top", type=click.IntRange(0), default=10, show_default=True, help="Vertices to show."
+)
+@graph_options
+@cluster_options
+@click.option(
+    "--json", "json_file", type=click.Path(), help="Write records; '-' is standard output."
+)
+@click.option("--quiet", is_flag=True, help="No progress bars, no tables.")
+@plain_errors
+def pagerank(
+    graph: str,
+    damping: float,
+    tolerance: float,
+    max_iterations: int,
+    iterations: int | None,
+    top: int,
+    seed: int,
+    edgefactor: int,
+    directed: bool,
+    format: str | None,
+    driver: str,
+    workers: int | None,
+    scheduler: str | None,
+    devices: str | None,
+    cpu_share: float | None,
+    strategy: str,
+    direction: str | None,
+    threads: int | None,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Rank the vertices of GRAPH by PageRank; on CPU workers, so far.
+
+    \b
+    daskbfs pagerank kron:20 --top 5
+    daskbfs pagerank web-NotreDame.txt.gz --directed --iterations 20 --workers 2
+    """  # noqa: D301
+    from daskbfs.bench.trials import client_for, place, surroundings
+    from daskbfs.io.spec import open_origin
+    from daskbfs.progress import bars
+    from daskbfs.ranking import pagerank as rank
+    from daskbfs.target import require_target
+
+    if direction is not None:
+        raise click.UsageError("--direction is for searches: PageRank always pulls")
+    kinds = require_one_cluster(driver, workers, scheduler, devices)
+    if json_file and json_file != "-":
+        require_target(Path(json_file))
+    origin = open_origin(
+        graph, directed=directed or None, format=format, edgefactor=edgefactor, seed=seed
+    )
+    with (
+        bars(quiet=quiet) as progress,
+        client_for(
+            direct=driver == "direct", n_workers=workers, scheduler=scheduler, devices=kinds
+        ) as client,
+    ):
+        placed = place(
+            origin, client, strategy=strategy, cpu_share=cpu_share, seed=seed, progress=progress
+        )
+        rank(placed, iterations=1, driver=driver, threads=threads)  # kernels are loaded
+        result = rank(
+            placed,
+            damping=damping,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            iterations=iterations,
+            driver=driver,
+            threads=threads,
+        )
+        report = surroundings(placed)
+    highest = result.top(top)
+    if json_file:
+        report |= {
+            "driver": result.driver,
+            "damping": damping,
+            "iterations": result.iterations,
+            "changed": result.changed,
+            "seconds": result.seconds,
+            "edges_per_second": result.edges_per_second,
+            "levels": result.levels.to_dicts(),
+            "top": [{"vertex": vertex, "rank": value} for vertex, value in highest],
+        }
+        write_json(report, json_file)
+    lines = [f"{vertex:>12}  {value:.6g}" for vertex, value in highest]
+    say = speaker(quiet or json_file == "-")
+    say("\n".join([*(["      vertex  rank"] if lines else []), *lines, repr(result)]))

@@ -27,7 +27,7 @@ class Placed:
     async def measured(self) -> Measured:
         """What was measured. Where the worker lives in this process, all of it is at hand then."""
         if self.holding.placement.in_this_process:
-            outcome = (await self._bring())[0]
+            outcome = (await self.bring_parts())[0]
             assert isinstance(outcome, Outcome)
             return outcome.measured
         with self.holding.annotated():
@@ -51,13 +51,14 @@ class Placed:
         client = self.holding.client
         if self.fetched is None and client.asynchronous:
             raise RuntimeError("the parents are still on the cluster: 'await result.fetch()' first")
-        return _joined(self.fetched or client.sync(self._bring))
+        return _joined(self.fetched or client.sync(self.bring_parts))
 
     async def bring(self) -> np.ndarray:
         """Like ``fetch``, to be awaited."""
-        return _joined(await self._bring())
+        return _joined(await self.bring_parts())
 
-    async def _bring(self) -> list[Parts]:
+    async def bring_parts(self) -> list[Parts]:
+        """The parts by worker."""
         if self.fetched is not None:
             return self.fetched
         try:
@@ -90,12 +91,12 @@ class Placed:
 
 
 def _joined(by_worker: list[Parts]) -> np.ndarray:
-    """The parents by global id."""
+    """The values by global id."""
     parts = sorted((p for held in by_worker for p in held.parts), key=lambda part: part.first)
     if len(parts) == 1:
-        alone: np.ndarray = owned(parts[0].parent)
+        alone: np.ndarray = owned(parts[0].values)
         return alone
-    return np.concatenate([part.parent for part in parts])
+    return np.concatenate([part.values for part in parts])
 
 
 async def warm_workers(holding: Holding) -> None:

@@ -8,7 +8,10 @@ said to the message that starts the next superstep, until ``done``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+import numpy as np
 
 from daskbfs.partition import Numbering, Partition
 
@@ -42,3 +45,17 @@ class Program(Protocol):
 
     def settle(self, partition: Partition, lease: Any, owed: Sequence[Any]) -> Any:
         """The partition's part of the result, with what others found out; it has ``nbytes``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A partition's part of a result: a value for each of its rows, and for padding."""
+
+    first: int
+    """Global id of row 0."""
+    values: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        """Its memory."""
+        return self.values.nbytes

@@ -21,6 +21,7 @@ from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
 from daskbfs.lease import Frontier, Lease, StaleLease
 from daskbfs.partition import Numbering, Partition
+from daskbfs.programs import Part
 from daskbfs.telemetry import LevelRecord
 from daskbfs.types import NONE, Direction
 
@@ -50,19 +51,6 @@ class Reply:
     found: tuple[Frontier, ...]
     scout_count: float
     records: tuple[LevelRecord, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A partition's part of the result: by row, the parent as a vertex index, NONE if unreached."""
-
-    first: int
-    parent: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        """Its memory."""
-        return self.parent.nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +292,7 @@ class BFS:
         lease: Lease,
         owed: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> Part:
-        """Parents of own rows; where no own step found one, another partition's did."""
+        """By row, the parent as a vertex index; where no own step found one, another's did."""
         home, missing, first = partition.home, lease.missing, np.uint32(partition.first)
         with home.active():
             for ids, found in owed:

@@ -1,0 +1,247 @@
+"""PageRank as a program: every superstep is one iteration, in which all rows pull.
+
+What travels is one number for each vertex, its rank over its out-degree, however many arcs leave it
+for other partitions: messages are aggregated before they are sent. The first superstep only says
+what vertices pass on to begin with. Vertices without arcs at all are in no partition: each has its
+share of what comes from nowhere, so one number stands for all of them.
+Method: Page et al. (1999), by supersteps as in Gharaibeh et al. (On Graphs, GPUs, and Blind
+Dating).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.pagerank import pull_ranks
+from daskbfs.lease import StaleLease
+from daskbfs.partition import Numbering, Partition
+from daskbfs.pinned import Pinned
+from daskbfs.programs import Part
+from daskbfs.telemetry import LevelRecord
+from daskbfs.types import Device, Direction
+
+_ROUGH = 1e-6  # of all ranks together, which are 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What starts an iteration."""
+
+    level: int
+    contribution: np.ndarray | None
+    """By global id; None where it stays in the lease of the only partition, or before the first."""
+    inflow: float
+    """What all vertices get together that comes along no arc."""
+    inflow_before: float
+    changed: float
+    """How much the ranks of all vertices changed in the last iteration, together."""
+
+
+class LastMessage(Message):
+    """The message after the last iteration: its type tells."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What some partitions of a worker pass on."""
+
+    contributions: tuple[tuple[int, np.ndarray], ...]
+    """With the first global id of each."""
+    changed: float
+    dangling: float
+    """Rank of rows without arcs out of them."""
+    records: tuple[LevelRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankPart(Part):
+    """The ranks of a partition's rows, and how the iterations ended."""
+
+    iterations: int
+    inflow: float
+    changed: float
+
+
+class RankLease(Pinned):
+    """What an attempt writes to on one partition."""
+
+    __slots__ = (
+        "contribution", "last", "next_level", "out_degree", "passed_on", "rank", "share", "worker",
+    )  # fmt: skip
+
+    def __init__(
+        self, partition: Partition, share: np.ndarray, dtype: type, worker: str | None
+    ) -> None:
+        take, n = partition.home.take, partition.n_padded
+        self.share = share
+        self.rank = take(n, np.float64)
+        self.contribution = take(n, dtype)
+        self.passed_on = take(n, dtype)
+        self.out_degree = np.diff(partition.out.indptr).astype(np.uint32)
+        self.last: Message | None = None
+        self.next_level = 0
+        self.worker = worker
+
+    @property
+    def nbytes(self) -> int:
+        """Its memory."""
+        arrays = (self.share, self.rank, self.contribution, self.passed_on, self.out_degree)
+        return sum(array.nbytes for array in arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class PageRank:
+    """Ranks by iteration; vertices are global ids."""
+
+    damping: float
+    n_vertices: int
+    """Isolated ones included."""
+    isolated_share: float
+    """The part of ``inflow`` that vertices without arcs have together."""
+    limit: float | None
+    """Enough iterations were made when ranks change less than this, together; None: never."""
+    most_iterations: int
+    ids: np.ndarray | None = None
+    """Where vertices differ in their share: those that have any, and how much."""
+    weights: np.ndarray | None = None
+
+    @property
+    def dtype(self) -> type:
+        """Of contributions: float32 would never settle below a limit near its own errors."""
+        return np.float64 if self.limit is not None and self.limit < _ROUGH else np.float32
+
+    def first(self, numbering: Numbering) -> Message:
+        """Ranks are shares to begin with."""
+        return Message(0, None, 1.0, 1.0, math.inf)
+
+    def open(self, partition: Partition, worker: str | None) -> RankLease:
+        """Ranks as they are to begin with."""
+        if partition.home.device is not Device.CPU:
+            raise RuntimeError(
+                f"PageRank has no kernels for device '{partition.home.device}' yet: use CPU workers"
+            )
+        n_rows = partition.n_rows
+        share = np.array([1 / self.n_vertices])
+        if self.ids is not None and self.weights is not None:
+            mine = (self.ids >= partition.first) & (self.ids < partition.first + n_rows)
+            share = np.zeros(max(2, n_rows))  # one entry alone would stand for all rows
+            share[self.ids[mine] - partition.first] = self.weights[mine]
+        lease = RankLease(partition, share, self.dtype, worker)
+        lease.rank[:n_rows] = share[0] if share.size == 1 else share[:n_rows]
+        return lease
+
+    def compute(self, partition: Partition, lease: RankLease, message: Message) -> Reply:
+        """One iteration."""
+        start = time.perf_counter()
+        if lease.next_level != message.level:
+            raise StaleLease(f"a lease for level {lease.next_level} met level {message.level}")
+        lease.next_level = -1  # in the middle of an iteration: nobody may use it
+        if message.level == 0:
+            changed, dangling = 0.0, self._begin(partition, lease)
+        else:
+            changed, dangling = self._pull(partition, lease, message)
+        alone = partition.numbering.n_partitions == 1
+        if alone:
+            lease.contribution, lease.passed_on = lease.passed_on, lease.contribution
+        lease.next_level = message.level + 1
+        numbering, sent = partition.numbering, message.contribution
+        record = LevelRecord(
+            level=message.level,
+            direction=Direction.BOTTOM_UP,
+            device=partition.home.device,
+            partition=partition.number,
+            worker=lease.worker,
+            frontier_vertices=numbering.n_rows,
+            edges_examined=partition.into.n_arcs if message.level else 0,
+            kernel_seconds=time.perf_counter() - start,
+            exchanged_bytes=0 if sent is None else sent.nbytes,
+            scout_count=numbering.n_arcs,
+        )
+        found = () if alone else ((partition.first, lease.passed_on),)
+        return Reply(found, changed, dangling, (record,))
+
+    def _begin(self, partition: Partition, lease: RankLease) -> float:
+        """What rows pass on to begin with; returns the rank of those that pass on nothing."""
+        n = partition.n_rows
+        degree, rank = lease.out_degree, lease.rank[:n]
+        lease.passed_on[n:] = lease.contribution[n:] = 0
+        lease.passed_on[:n] = np.where(degree > 0, rank / np.maximum(degree, 1), 0)
+        return float(rank[degree == 0].sum())
+
+    def _pull(
+        self, partition: Partition, lease: RankLease, message: Message
+    ) -> tuple[float, float]:
+        contribution = lease.contribution
+        if message.contribution is not None:
+            contribution = partition.home.put(message.contribution)
+        changed, dangling = pull_ranks(
+            partition.into.indptr,
+            partition.into.indices,
+            lease.out_degree,
+            contribution,
+            self.damping,
+            message.inflow,
+            lease.share,
+            lease.rank,
+            lease.passed_on,
+            n_threads(),
+        )
+        return changed, dangling
+
+    def message(self, numbering: Numbering, replies: Sequence[Reply]) -> Reply:
+        """One reply for a worker's partitions."""
+        return Reply(
+            tuple(piece for reply in replies for piece in reply.contributions),
+            sum(reply.changed for reply in replies),
+            sum(reply.dangling for reply in replies),
+            tuple(record for reply in replies for record in reply.records),
+        )
+
+    def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
+        """Put together what all pass on, and see how much has changed."""
+        contribution: np.ndarray | None = None
+        if numbering.n_partitions > 1:
+            contribution = np.empty(numbering.n_global, self.dtype)
+            for reply in replies:
+                for first, some in reply.contributions:
+                    contribution[first : first + some.size] = some
+        isolated = message.inflow * self.isolated_share
+        lost = sum(reply.dangling for reply in replies) + isolated
+        changed = math.inf
+        if message.level:
+            moved = abs(message.inflow - message.inflow_before) * self.isolated_share
+            changed = sum(reply.changed for reply in replies) + moved
+        enough = self.limit is not None and changed < self.limit
+        kind = LastMessage if enough or message.level == self.most_iterations else Message
+        inflow = 1 - self.damping + self.damping * lost
+        return kind(message.level + 1, contribution, inflow, message.inflow, changed)
+
+    def done(self, message: Message) -> bool:
+        """Whether enough iterations were made."""
+        return isinstance(message, LastMessage)
+
+    def close(self, partition: Partition, lease: RankLease, message: Message) -> None:
+        """Remember how it ended."""
+        if lease.next_level != message.level:
+            raise StaleLease(f"a lease for level {lease.next_level} met the end at {message.level}")
+        lease.last = message
+
+    def owed(self, partition: Partition, lease: RankLease) -> tuple[()]:
+        """Nothing: ranks are computed where they belong."""
+        return ()
+
+    def settle(self, partition: Partition, lease: RankLease, owed: Sequence[tuple[()]]) -> RankPart:
+        """The ranks of own rows."""
+        assert lease.last is not None
+        last = lease.last
+        return RankPart(
+            partition.first, lease.rank, last.level - 1, last.inflow_before, last.changed
+        )

@@ -1,0 +1,257 @@
+"""The public function for PageRank, and what it returns."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from distributed import Client
+
+from daskbfs.distribution import DistributedGraph
+from daskbfs.drivers import direct
+from daskbfs.engine import Job, checked_driver, on_cluster, require_graph, run_within
+from daskbfs.graph import Graph, Outline
+from daskbfs.kernels.compiling import check_threads, refuse_fork
+from daskbfs.machine import human_rate
+from daskbfs.programs.pagerank import PageRank, RankPart
+from daskbfs.superstep import Parts, Share
+from daskbfs.telemetry import LevelTable
+from daskbfs.types import as_integer
+
+
+class PageRankResult:
+    """Ranks in the user's own vertex ids, and how they came about.
+
+    Attributes
+    ----------
+    rank
+        Of each vertex, in the order of ``vertices``; together they are 1.
+    iterations
+        How many were made.
+    changed
+        How much ranks changed in the last one, together.
+    seconds
+        From the call until every rank stood in memory, by row.
+    levels
+        A record per iteration and partition; the first is for the beginning, and examines no edge.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> result = daskbfs.pagerank(daskbfs.from_edges([(0, 1), (1, 2)]))
+    >>> result.rank.round(3)
+    array([0.257, 0.486, 0.257])
+    """
+
+    def __init__(
+        self,
+        graph: Outline,
+        place: np.ndarray,
+        share: np.ndarray | None,
+        parts: list[RankPart],
+        levels: LevelTable,
+        seconds: float,
+        driver: str,
+    ) -> None:
+        self.graph = graph
+        self.levels = levels
+        self.seconds = seconds
+        self.driver = driver
+        self._place, self._share = place, share
+        self._parts = sorted(parts, key=lambda part: part.first)
+        last = self._parts[0]
+        self.iterations, self.changed, self._inflow = last.iterations, last.changed, last.inflow
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """Of each vertex, in the order of ``vertices``."""
+        by_id = np.concatenate([part.values for part in self._parts])
+        ranks: np.ndarray = by_id[self._place]
+        isolated = self.graph.order == self.graph.n_rows
+        share = 1 / self.graph.n_vertices if self._share is None else self._share[isolated]
+        ranks[isolated] = self._inflow * share
+        return ranks
+
+    @property
+    def vertices(self) -> np.ndarray:
+        """The vertex ids that ``rank`` is aligned with."""
+        return self.graph.vertices
+
+    @property
+    def edges_per_second(self) -> float:
+        """Edges of the graph times iterations, by time: the rate of Gharaibeh et al."""
+        return self.graph.n_edges * self.iterations / self.seconds
+
+    def top(self, n: int = 10) -> list[tuple[int, float]]:
+        """The vertices of highest rank, and their ranks."""
+        first = np.argsort(-self.rank, kind="stable")[:n]
+        vertices = self.vertices
+        return [(int(vertices[i]), float(self.rank[i])) for i in first]
+
+    def __repr__(self) -> str:
+        rate = human_rate(self.edges_per_second).replace("TEPS", " edges/s")
+        return (
+            f"PageRankResult: {self.graph.n_vertices} vertices, {self.iterations} iterations in "
+            f"{self.seconds * 1e3:.2f} ms, {rate}"
+        )
+
+
+def pagerank(
+    graph: Graph | DistributedGraph,
+    client: Client | None = None,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-6,
+    max_iterations: int = 100,
+    iterations: int | None = None,
+    personalization: Mapping[int, float] | None = None,
+    driver: str | None = None,
+    threads: int | None = None,
+    timeout: float | None = None,
+) -> Any:
+    """Rank vertices by the ranks of those that point to them.
+
+    Undirected edges point both ways. Self-loops and duplicates are not there, as in every graph
+    here. The rank of vertices that point to nobody goes to all, as in networkx.
+
+    Parameters
+    ----------
+    graph
+        A graph, or what :func:`distribute` made of it. Partitions must be on CPU workers.
+    client
+        A Dask client, as for :func:`bfs`.
+    damping
+        The part of a rank that goes along edges, 0 to 1.
+    tolerance
+        Stop when ranks change by less than this times the number of vertices, together.
+    max_iterations
+        Iterations after which a RuntimeError says that ranks still change.
+    iterations
+        Make exactly so many, and look at no tolerance.
+    personalization
+        Weights by vertex id: where the rest of the rank, and that of vertices that point to nobody,
+        goes to. None: to all vertices alike.
+    driver, threads, timeout
+        As for :func:`bfs`.
+
+    Returns
+    -------
+    PageRankResult
+        With an asynchronous client, ``await pagerank(...)``.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> star = daskbfs.from_edges([(0, 1), (0, 2), (0, 3)])
+    >>> daskbfs.pagerank(star).top(1)[0][0]
+    0
+    """
+    refuse_fork()
+    whole = require_graph(graph)
+    driver = checked_driver(driver, whole)
+    if not 0 <= damping < 1:
+        raise ValueError(f"damping {damping} is out of range: 0 to 1, and less than 1")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance {tolerance} is out of range: more than 0")
+    most = as_integer(max_iterations if iterations is None else iterations, "iterations")
+    if most < 1:
+        raise ValueError(f"{most} iterations are out of range: at least 1")
+    if whole.n_rows == 0:
+        raise ValueError(f"{whole.name} has no edges, so nothing can be ranked")
+    share = None if personalization is None else _shares(whole, personalization)
+    limit = None if iterations is not None else tolerance * whole.n_vertices
+    choose = functools.partial(_program, whole, share, damping, limit, most)
+    if driver == "direct":
+        assert isinstance(whole, Graph)
+        check_threads(threads)
+        partition = direct.whole(whole)
+        start = time.perf_counter()
+        outcome = direct.search(partition, choose(whole.order), Share(threads))
+        seconds = time.perf_counter() - start
+        levels = LevelTable(outcome.measured.records)
+        return _result(whole, whole.order, share, [outcome], levels, seconds, "direct", limit)
+    graph, client = on_cluster(graph, client)
+    job = Job(choose, driver, threads, None)
+    return client.sync(_rank_there, graph, client, job, share, limit, timeout)
+
+
+async def _rank_there(
+    graph: Graph | DistributedGraph,
+    client: Client,
+    job: Job,
+    share: np.ndarray | None,
+    limit: float | None,
+    timeout: float | None,
+) -> PageRankResult:
+    """Rank on a cluster."""
+    run = await run_within(timeout, graph, client, job)
+    assert run is not None
+    held = await run.found.bring_parts()
+    where = run.holding.graph, run.holding.place
+    return _result(*where, share, held, run.levels, run.seconds, run.driver, limit)
+
+
+def _result(
+    graph: Outline,
+    place: np.ndarray,
+    share: np.ndarray | None,
+    held: list[Any],
+    levels: LevelTable,
+    seconds: float,
+    driver: str,
+    limit: float | None,
+) -> PageRankResult:
+    """What came of it; an error where ranks still change."""
+    parts = [part for parts in held for part in _parts(parts)]
+    result = PageRankResult(graph, place, share, parts, levels, seconds, driver)
+    if limit is not None and not result.changed < limit:
+        raise RuntimeError(
+            f"ranks still change by {result.changed:.3g} together after {result.iterations} "
+            f"iterations, and less than {limit:.3g} was asked for: raise max_iterations or "
+            "tolerance, or give iterations"
+        )
+    return result
+
+
+def _parts(parts: Parts) -> tuple[RankPart, ...]:
+    ranks: tuple[RankPart, ...] = parts.parts
+    return ranks
+
+
+def _shares(graph: Outline, personalization: Mapping[int, float]) -> np.ndarray:
+    """The weights of all vertices, by index; together they are 1."""
+    share = np.zeros(graph.n_vertices)
+    for vertex, weight in personalization.items():
+        known = graph.vertex(vertex, "personalization's vertex")
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"the weight {weight} of vertex {vertex} is out of range: 0 or more")
+        share[graph.ids.index(known)] = weight
+    total = share.sum()
+    if not total > 0:
+        raise ValueError("personalization has no weight above 0: give some vertex one")
+    return share / total
+
+
+def _program(
+    graph: Outline,
+    share: np.ndarray | None,
+    damping: float,
+    limit: float | None,
+    most: int,
+    place: np.ndarray,
+) -> PageRank:
+    """The program, for vertices by their global ids."""
+    isolated = graph.order == graph.n_rows
+    if share is None:
+        part = float(isolated.sum()) / graph.n_vertices
+        return PageRank(damping, graph.n_vertices, part, limit, most)
+    there = np.flatnonzero((share > 0) & ~isolated)
+    weights = share[there]
+    alone = float(share[isolated].sum())
+    ids = place[there].astype(np.int64)
+    return PageRank(damping, graph.n_vertices, alone, limit, most, ids, weights)
