@@ -19,7 +19,8 @@ test: lint types
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -m "not slow" tests/test_cluster.py tests/test_drivers.py \
 		tests/test_losses.py tests/test_recovery.py tests/test_building.py \
-		tests/test_hybrid.py tests/test_dask_cuda.py tests/test_recorder.py tests/test_dashboard.py
+		tests/test_hybrid.py tests/test_dask_cuda.py tests/test_recorder.py tests/test_ranking.py
+	$(OLDEST)/bin/python -m pytest tests/test_dashboard.py -k "installed or click or thousand"
 
 check: lint types
 	$(BIN)/pytest -m "not slow and not browser"

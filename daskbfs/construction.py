@@ -298,9 +298,9 @@ def indexed_blocks(outline: Outline, stream: EdgeStream) -> Iterator[Block]:
     ids, n_edges = outline.ids, outline.n_input_edges
     done = 0
     for heads, tails in stream.blocks():
-        done += heads.size
-        if done > n_edges or _largest(heads, tails, done) > ids.top:
+        if _largest(heads, tails, done) > ids.top or done + heads.size > n_edges:
             raise _changed(outline.name)
+        done += heads.size
         yield ids.indices(heads), ids.indices(tails)
     if done != n_edges:
         raise _changed(outline.name)

@@ -251,7 +251,7 @@ def distribute(
     n_partitions: int | None = None,
     strategy: str = "auto",
     cpu_share: float | None = None,
-    seed: int = 1,
+    seed: int | None = None,
     progress: Progress = silent,
 ) -> Any:
     """Cut a graph into partitions and pin them to the workers of a cluster.
@@ -277,7 +277,8 @@ def distribute(
         much as fits them, or half where nobody knows what fits. What does not fit its GPU is
         streamed there.
     seed
-        The same seed deals the same way, and generates the same graph.
+        The same seed deals the same way, and generates the same graph. None is 1, and 2 for the
+        edges of ``kron-reference``.
     progress
         Told how far the work has come.
 
@@ -300,8 +301,9 @@ def distribute(
     if client is None:
         client = embedded_client()
     check_scheduler(client)
+    deal = 1 if seed is None else seed
     return client.sync(
-        spread, graph, client, n_partitions, strategy, seed, cpu_share=cpu_share, progress=progress
+        spread, graph, client, n_partitions, strategy, deal, cpu_share=cpu_share, progress=progress
     )
 
 

@@ -15,6 +15,9 @@ from typing import NamedTuple
 from daskbfs.installed import nvml
 
 POWERCAP = Path("/sys/class/powercap")
+NO_CPU, NO_GPU = "cpu", "gpu"
+"""Components of machines that show no counter at all."""
+
 _ZONE = re.compile(r"intel-rapl:\d+(:\d+)?")
 """A package, or a part of one. intel-rapl-mmio has the same counters once more."""
 
@@ -53,7 +56,7 @@ def _cpus(powercap: Path) -> list[Reading]:
         elif name == "dram":
             package = zone.name.split(":")[1]
             found.append(_counter(zone, f"dram-{package}"))
-    return found or [Reading("cpu", None, None, "this machine shows no RAPL counters")]
+    return found or [Reading(NO_CPU, None, None, "this machine shows no RAPL counters")]
 
 
 def _counter(zone: Path, component: str) -> Reading:
@@ -71,9 +74,12 @@ def _counter(zone: Path, component: str) -> Reading:
 def _gpus() -> list[Reading]:
     try:
         counters = nvml()
-        n = int(counters.nvmlDeviceGetCount())
     except RuntimeError as error:
-        return [Reading("gpu", None, None, str(error).rpartition(":")[0])]
+        return [Reading(NO_GPU, None, None, str(error).rpartition(":")[0])]
+    try:
+        n = int(counters.nvmlDeviceGetCount())
+    except counters.NVMLError as error:
+        return [Reading("gpus", None, None, f"NVML cannot tell ({error})")]
     found = []
     for i in range(n):
         try:

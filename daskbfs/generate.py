@@ -38,6 +38,7 @@ class RandomEdges(abc.ABC):
     """A stream of random edges over 2**scale vertices."""
 
     first_id = 0
+    default_seed = 1
 
     def __init__(self, scale: int, edgefactor: int, seed: int) -> None:
         self.scale = scale
@@ -96,8 +97,15 @@ class ReferenceEdges(RandomEdges):
     Its two seeds are ``seed`` and ``seed + 1``; 2 and 3 are built into the official code.
     """
 
+    default_seed = 2
+
     def __init__(self, scale: int, edgefactor: int, seed: int) -> None:
         super().__init__(scale, edgefactor, seed)
+        if self.n_edges > mrg.MOST_EDGES:
+            raise ValueError(
+                f"{self.n_edges} edges are too many for the reference generator: at most "
+                f"{mrg.MOST_EDGES} (2**40) have numbers of their own here"
+            )
         self._state = _reference_state(seed, seed + 1)
         first = _numbers(mrg.product(mrg.transition(50 * 2**128 + 7 * 2**64), self._state))
         pairs = [(next(first), next(first)) for _ in range(2)]
@@ -170,7 +178,7 @@ GENERATORS = {"fast": "kron", "reference": "kron-reference"}
 def kronecker(
     scale: int,
     edgefactor: int = 16,
-    seed: int = 1,
+    seed: int | None = None,
     *,
     generator: str = "fast",
     progress: Progress = silent,
@@ -184,10 +192,11 @@ def kronecker(
     edgefactor
         Input edges per vertex; duplicates and self-loops among them are dropped.
     seed
-        The same seed gives the same graph, whatever the number of threads.
+        The same seed gives the same graph, whatever the number of threads. None is 1, and 2 for the
+        reference generator.
     generator
         ``"fast"``, or ``"reference"`` for the very edges of the Graph500 reference code, whose two
-        seeds are ``seed`` and ``seed + 1`` (officially 2 and 3).
+        seeds are ``seed`` and ``seed + 1``: officially 2 and 3.
     progress
         Told how far the work has come.
 
@@ -223,7 +232,9 @@ def uniform(
     return _generate("uniform", scale, edgefactor, seed, progress)
 
 
-def _generate(kind: str, scale: int, edgefactor: int, seed: int, progress: Progress) -> Graph:
+def _generate(
+    kind: str, scale: int, edgefactor: int, seed: int | None, progress: Progress
+) -> Graph:
     return build_graph(random_origin(kind, scale, edgefactor, seed), progress)
 
 
@@ -234,8 +245,9 @@ KINDS: dict[str, type[RandomEdges]] = {
 }
 
 
-def random_origin(kind: str, scale: int, edgefactor: int, seed: int) -> Origin:
+def random_origin(kind: str, scale: int, edgefactor: int, seed: int | None) -> Origin:
     """What it takes to build a random graph; no edge is made yet."""
+    seed = KINDS[kind].default_seed if seed is None else seed
     check_numbers(scale, edgefactor, seed)
     return Origin(KINDS[kind](scale, edgefactor, seed), False, f"{kind}:{scale}")
 

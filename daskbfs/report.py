@@ -246,7 +246,8 @@ def _runs_table(runs: Mapping[str, dict[str, Any]]) -> str:
     )  # fmt: skip
     rows = []
     for name, run in runs.items():
-        graph, cluster, rate = run["graph"], run["cluster"], run["harmonic_mean_teps"]
+        graph, cluster = run["graph"], run["cluster"]
+        rate, median = run["harmonic_mean_teps"], run["median_seconds"]
         devices = {} if cluster is None else cluster["devices"]
         workers = ", ".join(f"{n} {kind}" for kind, n in devices.items() if n) or "-"
         validated = {True: "yes", False: "FAILED", None: "no"}[run["validated"]]
@@ -260,7 +261,7 @@ def _runs_table(runs: Mapping[str, dict[str, Any]]) -> str:
                 run["direction"],
                 workers,
                 f"{len(run['trials'])}",
-                f"{run['median_seconds'] * 1e3:,.3f}",
+                "-" if median is None else f"{median * 1e3:,.3f}",
                 "-" if rate is None else human_rate(rate),
                 validated,
             )

@@ -141,13 +141,15 @@ class Trees:
     def __init__(self, graph: Outline, *, alone: bool = False) -> None:
         self._graph = graph
         self._room = 1 if alone else tree.MOST_TREES
+        shape = (graph.n_vertices, self._room)
+        self._parents = np.empty(shape, np.uint32)
+        self._levels = np.empty(shape, _LEVEL_TYPES[0])
         self._forget()
 
     def _forget(self) -> None:
         """Empty all places: a tree that reaches nothing breaks no rule."""
-        shape = (self._graph.n_vertices, self._room)
-        self._parents = np.full(shape, NONE, np.uint32)
-        self._levels = np.full(shape, np.iinfo(_LEVEL_TYPES[0]).max, _LEVEL_TYPES[0])
+        self._parents.fill(NONE)
+        self._levels.fill(self._unreached)
         self._last_levels: list[int | None] = []
         self._sources: list[int] = []
 
@@ -163,6 +165,8 @@ class Trees:
         self, source: int, parent: Any, level: Any = None, *, last_level: int | None = None
     ) -> None:
         """Make checks 1 and 2, which need no edges, and keep the tree for the others."""
+        if self.full:
+            raise ValueError(f"there is room for {self._room} trees at once: check these first")
         claim = Claim(self._graph, source, parent, level)
         index = claim.parent_indices()
         at = np.full(index.size, tree.UNKNOWN, np.int32)
@@ -195,6 +199,12 @@ class Trees:
 
     def check(self, stream: EdgeStream, progress: Progress = silent) -> None:
         """Make checks 3 to 5 against all input edges, and forget the trees."""
+        try:
+            self._check(stream, progress)
+        finally:
+            self._forget()
+
+    def _check(self, stream: EdgeStream, progress: Progress) -> None:
         unreached = self._unreached
         last_levels = np.full(self._room, unreached, np.int32)
         for t, last in enumerate(self._last_levels):
@@ -217,7 +227,6 @@ class Trees:
             done += heads.size
             progress("validating", done, self._graph.n_input_edges)
         self._raise_if(tree.check_seen(self._parents, n_threads()))
-        self._forget()
 
     def _raise_if(self, offence: int) -> None:
         """Raise what a kernel found, in words."""

@@ -32,7 +32,7 @@ def validate(
     last_level: int | None = None,
     edges: Any = None,
 ) -> None:
-    """Make the five Graph500 checks; raises ValidationError, which names the first offender.
+    """Make the five Graph500 checks; raises ValidationError, which names an offender.
 
     Parameters
     ----------
@@ -75,7 +75,16 @@ def _stream(graph: Outline, edges: Any) -> EdgeStream | None:
     """The edges to check against; None where the graph's own rows will do."""
     if edges is None:
         return graph.stream if isinstance(graph, RemoteGraph) else None
-    return ArrayEdges(*edge_arrays(edges))
+    heads, tails = edge_arrays(edges)
+    if heads.size != graph.n_input_edges:
+        raise ValueError(
+            f"{heads.size} edges were given, but {graph.name} was made of {graph.n_input_edges}: "
+            "give all of them"
+        )
+    first = graph.ids.first_id
+    if first:  # a stream's vertices count from 0 on
+        heads, tails = heads - first, tails - first
+    return ArrayEdges(heads, tails)
 
 
 def _check_rows(graph: Graph, claim: Claim, last_level: int | None) -> None:

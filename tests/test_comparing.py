@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from daskbfs.bench.comparing import compare, read_run
+from daskbfs.bench.comparing import compare, read_run, told
 from daskbfs.cli import main
 
 
-def run_file(folder, name, seconds, sources=None, graph="kron:10", **more):
+def run_file(folder, name, seconds, sources=None, graph="kron:10", edges=9, device="cpu", **more):
     sources = range(len(seconds)) if sources is None else sources
     trials = [
-        {"source": source, "seconds": time * 0.9, "fetch_seconds": time * 0.1}
+        {
+            "source": source,
+            "seconds": time * 0.9,
+            "fetch_seconds": time * 0.1,
+            "edges": edges,
+            "levels": [{"device": device}],
+        }
         for source, time in zip(sources, seconds, strict=True)
     ]
     report = {
@@ -58,6 +64,41 @@ def test_other_sources_are_compared_all_with_all(tmp_path):
     assert compare(read_run(a), read_run(c))["verdict"] == "faster"
 
 
+def test_repeats_of_one_source_scatter_too(tmp_path):
+    called = 0
+    for seed in range(40):
+        a, b = (
+            run_file(tmp_path, f"{name}.json", 1 + noisy(2 * seed + i) / 1e9 + noise, [5] * 64)
+            for i, name in enumerate("ab")
+            for noise in [np.random.default_rng(2 * seed + i).uniform(0, 0.2, 64)]
+        )
+        found = compare(read_run(a), read_run(b))
+        assert not found["paired"]
+        low, high = found["time_factor_interval"]
+        assert high > low
+        called += found["verdict"] != "undecided"
+    assert called <= 7, "5 % by chance"
+
+
+def test_two_runs_are_compared_by_one_clock(tmp_path):
+    a = run_file(tmp_path, "a.json", noisy(1))
+    report = json.loads((tmp_path / "a.json").read_text())
+    for trial in report["trials"]:
+        trial["kernel2_seconds"] = 2 * trial["seconds"]
+    (tmp_path / "k.json").write_text(json.dumps(report))
+    found = compare(read_run(a), read_run(str(tmp_path / "k.json")))
+    assert (found["clock"], found["time_factor"]) == ("fetched_seconds", pytest.approx(1))
+    found = compare(*[read_run(str(tmp_path / "k.json"))] * 2)
+    assert found["clock"] == "kernel2_seconds"
+
+
+def test_emulated_times_are_called_so(tmp_path):
+    a = run_file(tmp_path, "a.json", noisy(1))
+    b = run_file(tmp_path, "b.json", noisy(1), device="gpu-emulated")
+    assert "no time here is a GPU's" in told(compare(read_run(a), read_run(b)))
+    assert "GPU" not in told(compare(read_run(a), read_run(a)))
+
+
 def test_noise_alone_is_seldom_sold_as_progress(tmp_path):
     called = 0
     for seed in range(100):
@@ -82,8 +123,9 @@ def test_the_command_says_it_in_words(tmp_path):
     [
         ({"graph": "kron:11"}, "searched other graphs, kron:10 .* and kron:11"),
         ({"validated": False}, "has a tree that failed its checks"),
-        ({"trials": [{"source": 1}]}, "has no searches to compare .*'seconds'"),
-        ({"trials": []}, "has too few searches to judge their scatter: at least 5"),
+        ({"trials": [{"source": 1}]}, "has no searches to compare .*'edges'"),
+        ({"trials": []}, "has 0 searches, too few to judge their scatter: run at least 16"),
+        ({"edges": 4}, "went over 9 edges and .*b.json over 4: compare searches without a depth"),
         ({"trials": None}, "has no searches to compare"),
     ],
 )

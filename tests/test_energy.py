@@ -109,12 +109,32 @@ def test_counters_that_cannot_be_read_are_unavailable_and_in_no_sum(powercap, no
         "joules": 20.0, "watts": 2.0, "mteps_per_watt": 2.0
     }  # fmt: skip
     assert figures["components"]["package-1"].keys() == {"unavailable"}
-    assert figures["joules"] == 20.0
-    assert figures["mteps_per_watt"] == 2.0
+    assert figures["joules"] is None, "a sum without a package would flatter"
+    assert figures["mteps_per_watt"] is None
     text = "\n".join(told(figures))
     assert "component energy" in text
     assert "package-0: 20.0 J, 2.0 W, 2.0 MTEPS/W" in text
     assert "package-1: unavailable, " in text
+
+
+def test_a_sum_of_all_counters_that_there_are(powercap, no_gpu):
+    meter = EnergyMeter()
+    meter.look({"here": read_counters(powercap)})
+    for name, joules in (("intel-rapl:0", 15), ("intel-rapl:1", 17), ("intel-rapl:1:0", 22)):
+        (powercap / name / "energy_uj").write_text(f"{joules}000000")
+    meter.look({"here": read_counters(powercap)})
+    figures = energy_figures(meter, edges=80_000_000, n_searches=4, seconds=10.0)
+    assert figures["joules"] == 40.0
+    assert figures["mteps_per_watt"] == 2.0
+    assert "together: 40.0 J, 2.0 MTEPS/W" in "\n".join(told(figures))
+
+
+def test_an_nvml_that_fails_is_unavailable(powercap, gpus):
+    def lost():
+        raise gpus.NVMLError("GPU is lost")
+
+    gpus.nvmlDeviceGetCount = lost
+    assert by_component(read_counters(powercap))["gpus"].problem == "NVML cannot tell (GPU is lost)"
 
 
 def test_a_counter_without_permission_says_so(powercap, no_gpu, monkeypatch):

@@ -82,12 +82,18 @@ def test_the_reference_generator_has_the_edges_of_the_official_code(parameters):
 
 
 def test_kronecker_graphs_of_both_generators():
-    graph = daskbfs.kronecker(10, seed=2, generator="reference")
+    graph = daskbfs.kronecker(10, generator="reference")  # the official seed
+    assert graph.row_of(299) == daskbfs.kronecker(10, 16, 2, generator="reference").row_of(299)
     assert graph.name == "kron-reference:10"
     assert graph.n_input_edges == 16 * 1024
     assert graph.row_of(299) is not None
     with pytest.raises(ValueError, match="generator 'slow' is unknown: choose one of fast, ref"):
         daskbfs.kronecker(10, generator="slow")
+
+
+def test_reference_edges_have_numbers_of_their_own():
+    with pytest.raises(ValueError, match="too many for the reference generator"):
+        ReferenceEdges(31, 1024, 2)
 
 
 def test_seeds_of_the_reference_generator_fill_its_state():

@@ -124,6 +124,15 @@ def test_graph500_files_keep_the_input_edges_of_whatever_is_converted(tmp_path):
     assert (again.n_input_edges, again.n_edges) == (4, 1)
 
 
+@pytest.mark.parametrize("name", ["b.g500", "b.g500u"])
+def test_whatever_can_be_read_becomes_a_graph500_file(tmp_path, name):
+    daskbfs.write_graph(daskbfs.from_edges(TRIANGLE), tmp_path / "a.sg")
+    for source in (tmp_path / "a.sg", written(tmp_path, "a.txt", "0 1\n1 2\n2 0\n")):
+        told = converter(tmp_path / name)(open_origin(source), silent)
+        assert told.endswith(": 3 edges")
+        check_rows(daskbfs.read_graph(tmp_path / name), TRIANGLE)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

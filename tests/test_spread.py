@@ -54,3 +54,25 @@ def test_intervals_hold_what_they_promise(statistic):
         low, high = spread.interval(rng.exponential(size=64), statistic)
         held += low <= true <= high
     assert 175 <= held <= 199, "95 % of 200, but for the skew of so few values"
+
+
+def test_too_few_values_have_no_interval():
+    assert spread.interval([1.0] * (spread.FEWEST - 1)) is None
+    held = 0
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        low, high = spread.interval(rng.lognormal(0, 0.3, spread.FEWEST))
+        held += low <= math.exp(0.045) <= high
+    assert held >= 176
+
+
+def test_many_values_are_resampled_in_little_memory():
+    import tracemalloc
+
+    values = np.random.default_rng(2).uniform(size=5000)
+    tracemalloc.start()
+    low, high = spread.interval(values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert low < values.mean() < high
+    assert peak < 150e6

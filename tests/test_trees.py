@@ -118,15 +118,18 @@ def test_an_edge_that_the_construction_lost_is_noticed_only_against_the_edges():
 def test_levels_of_any_depth(n, directed):
     edges = np.arange(n)[:, None] + [0, 1]
     graph = daskbfs.from_edges(edges, directed=directed)
-    shallow, deep = daskbfs.bfs(graph, n // 2), daskbfs.bfs(graph, 0)
+    at = np.arange(n + 1)
+    deep = np.maximum(at - 1, 0)
+    below = np.full(n + 1, -1) if directed else at + 1
+    shallow = np.where(at < n // 2, below, at - (at > n // 2))
     stream = ArrayEdges(*edges.T)
     trees = Trees(graph)
-    trees.add(n // 2, shallow.parent)
-    trees.add(0, deep.parent)
+    trees.add(n // 2, shallow)
+    trees.add(0, deep)
     trees.check(stream)
-    parent = deep.parent.copy()
+    parent = deep.copy()
     parent[n] = -1
-    trees.add(n // 2, shallow.parent)
+    trees.add(n // 2, shallow)
     trees.add(0, parent)
     with pytest.raises(ValidationError, match=f"check 4 fails at vertex {n - 1}"):
         trees.check(stream)
@@ -168,3 +171,29 @@ def test_both_ways_of_checking_agree_on_planted_faults(graph, edges, seed):
         except ValidationError:
             verdicts.append(False)
     assert verdicts[0] == verdicts[1]
+
+
+def test_there_is_room_for_so_many_trees_and_a_failed_check_empties_it(graph, edges, searched):
+    trees = filled(graph, searched)
+    with pytest.raises(ValueError, match="room for 16 trees at once: check these first"):
+        trees.add(searched[0].source, searched[0].parent)
+    leaf = int(np.setdiff1d(np.flatnonzero(searched[0].level >= 2), searched[0].parent)[0])
+    trees = filled(graph, searched, (0, {leaf: -1}))
+    with pytest.raises(ValidationError):
+        trees.check(edges)
+    assert len(trees) == 0
+    trees.add(searched[0].source, searched[0].parent)
+    trees.check(edges)
+
+
+def test_edges_of_formats_that_count_from_one(tmp_path):
+    (tmp_path / "a.gr").write_text("p sp 4 3\na 1 2 1\na 2 3 1\na 3 4 1\n")
+    graph = daskbfs.read_graph(tmp_path / "a.gr")
+    parent = daskbfs.bfs(graph, 1).parent
+    daskbfs.validate(graph, 1, parent, edges=[(1, 2), (2, 3), (3, 4)])
+    with pytest.raises(ValueError, match="vertex id -1"):
+        daskbfs.validate(graph, 1, parent, edges=[(0, 1), (1, 2), (2, 3)])
+    with pytest.raises(ValueError, match=r"2 edges were given, but a\.gr was made of 3: give"):
+        daskbfs.validate(graph, 1, parent, edges=[(1, 2), (2, 3)])
+    with pytest.raises(ValidationError, match="check 3"):
+        daskbfs.validate(graph, 1, parent, edges=[(1, 2), (2, 3), (1, 4)])

@@ -7,6 +7,7 @@ searches within both runs; what changed on the machine between them it cannot kn
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 
 from daskbfs.bench import spread
 from daskbfs.bench.trials import read_json
+from daskbfs.telemetry import EMULATED_NOTE
+from daskbfs.types import Device
 
-_FEWEST = 5
+_CLOCKS = ("kernel2_seconds", "fetched_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,20 @@ class Run:
     file: str
     graph: tuple[Any, ...]
     """Name and size, by which graphs are taken for the same."""
-    seconds: dict[int, list[float]]
-    """Of each source, until its parents stood in the caller's memory."""
+    trials: Sequence[Mapping[str, Any]]
+    """Source, edges, and seconds by each clock that was read."""
+    emulated: bool
+
+    def seconds(self, clock: str) -> dict[int, list[float]]:
+        """Of each source, by a clock."""
+        found: dict[int, list[float]] = {}
+        for trial in self.trials:
+            found.setdefault(trial["source"], []).append(trial[clock])
+        return found
+
+    def edges(self) -> dict[int, int]:
+        """What each source reached."""
+        return {trial["source"]: trial["edges"] for trial in self.trials}
 
 
 def read_run(file: str) -> Run:
@@ -36,19 +51,32 @@ def read_run(file: str) -> Run:
         raise ValueError(f"{file} has a tree that failed its checks: its times mean nothing")
     try:
         graph = found["graph"]
-        seconds: dict[int, list[float]] = {}
-        for trial in found["trials"]:
-            time = trial.get("kernel2_seconds", trial["seconds"] + trial["fetch_seconds"])
-            seconds.setdefault(trial["source"], []).append(float(time))
         same = (graph["name"], graph["n_vertices"], graph["n_edges"])
+        trials = [_trial(trial) for trial in found["trials"]]
+        emulated = any(
+            record["device"] == Device.GPU_EMULATED
+            for trial in found["trials"]
+            for record in trial["levels"]
+        )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{file} has no searches to compare ({error!r}): give what 'daskbfs run --json' or "
             "'daskbfs graph500 --json' wrote"
         ) from None
-    if sum(map(len, seconds.values())) < _FEWEST:
-        raise ValueError(f"{file} has too few searches to judge their scatter: at least {_FEWEST}")
-    return Run(file, same, seconds)
+    if len(trials) < spread.FEWEST:
+        raise ValueError(
+            f"{file} has {len(trials)} searches, too few to judge their scatter: run at least "
+            f"{spread.FEWEST}"
+        )
+    return Run(file, same, trials, emulated)
+
+
+def _trial(trial: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"source": trial["source"], "edges": trial["edges"]}
+    known["fetched_seconds"] = trial["seconds"] + trial["fetch_seconds"]
+    if "kernel2_seconds" in trial:
+        known["kernel2_seconds"] = trial["kernel2_seconds"]
+    return known
 
 
 def compare(before: Run, after: Run) -> dict[str, Any]:
@@ -58,29 +86,43 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
             f"{before.file} and {after.file} searched other graphs, {_named(before)} and "
             f"{_named(after)}: compare runs on the same"
         )
-    paired = before.seconds.keys() == after.seconds.keys()
+    runs = (before, after)
+    clock = next(c for c in _CLOCKS if all(c in trial for run in runs for trial in run.trials))
+    old, new = (run.seconds(clock) for run in runs)
+    paired = old.keys() == new.keys() and len(old) >= spread.FEWEST
+    _check_work(before, after)
     if paired:
-        ratios = [
-            np.log(np.mean(after.seconds[source]) / np.mean(times))
-            for source, times in before.seconds.items()
-        ]
+        ratios = [np.log(np.mean(new[source]) / np.mean(times)) for source, times in old.items()]
         resamples = np.exp(spread.resampled(ratios, spread.mean))
         factor = float(np.exp(np.mean(ratios)))
     else:
-        old, new = (np.concatenate([*run.seconds.values()]) for run in (before, after))
-        factor = float(np.mean(new) / np.mean(old))
-        resamples = spread.resampled(new, spread.mean, 1) / spread.resampled(old, spread.mean, 2)
+        was, now = (np.concatenate([*times.values()]) for times in (old, new))
+        factor = float(np.mean(now) / np.mean(was))
+        resamples = spread.resampled(now, spread.mean, 1) / spread.resampled(was, spread.mean, 2)
     low, high = spread.bounds(resamples)
     verdict = "faster" if high < 1 else "slower" if low > 1 else "undecided"
     return {
         "before": before.file,
         "after": after.file,
+        "clock": clock,
         "paired": paired,
-        "searches": [sum(map(len, run.seconds.values())) for run in (before, after)],
+        "searches": [len(run.trials) for run in runs],
         "time_factor": factor,
         "time_factor_interval": [low, high],
         "verdict": verdict,
+        "emulated": any(run.emulated for run in runs),
     }
+
+
+def _check_work(before: Run, after: Run) -> None:
+    """Refuse searches from one source that reached other things: a limit made them shorter."""
+    old, new = before.edges(), after.edges()
+    for source in old.keys() & new.keys():
+        if old[source] != new[source]:
+            raise ValueError(
+                f"from source {source}, {before.file} went over {old[source]} edges and "
+                f"{after.file} over {new[source]}: compare searches without a depth limit"
+            )
 
 
 def _named(run: Run) -> str:
@@ -97,10 +139,14 @@ def told(report: dict[str, Any]) -> str:
         "slower": f"{b} is slower than {a}",
         "undecided": f"nothing shows that {b} is faster or slower than {a}",
     }[report["verdict"]]
-    how = "each source with itself" if report["paired"] else "other sources, so all with all"
+    how = "each source with itself" if report["paired"] else "all with all"
     n, m = report["searches"]
-    return (
+    lines = [
         f"{verdict}: its searches take {factor:.3f} times as long, with 95 % confidence "
-        f"{low:.3f} to {high:.3f}\n({n} and {m} searches, {how}; what changed on the machine "
-        "between the two runs is not in this: run them again, in turns)"
-    )
+        f"{low:.3f} to {high:.3f}",
+        f"({n} and {m} searches, {how}; what changed on the machine between the two runs is not in "
+        "this: run them again, in turns)",
+    ]
+    if report["emulated"]:
+        lines.append(EMULATED_NOTE)
+    return "\n".join(lines)

@@ -12,7 +12,8 @@ from typing import Any
 
 from distributed import Client
 
-from daskbfs.energy import EnergyMeter, Reading, read_counters
+from daskbfs.bench.trials import is_here
+from daskbfs.energy import NO_CPU, NO_GPU, EnergyMeter, Reading, read_counters
 from daskbfs.placement import in_this_process, machine
 from daskbfs.progress import Progress
 
@@ -37,7 +38,7 @@ def measure_energy(
         n_searches += 1
         now = time.perf_counter()
         progress("measuring energy", round(min(now - start, seconds) * 1e3), round(seconds * 1e3))
-        if now - start >= seconds:
+        if now - start >= seconds and n_searches > 1:
             break
         if now - looked > _LOOK_SECONDS:
             meter.look(readings())
@@ -52,10 +53,12 @@ def _reader(client: Client | None) -> Callable[[], dict[str, list[Reading]]]:
         return lambda: {"here": read_counters()}
     asked = {worker: machine(worker) for worker in workers}
     first = {name: worker for worker, name in sorted(asked.items(), reverse=True)}
+    elsewhere = not any(is_here(worker) for worker in workers)
 
     def readings() -> dict[str, list[Reading]]:
         found = client.run(read_counters, workers=list(first.values()))
-        return {asked[worker]: counters for worker, counters in found.items()}
+        here = {"here": read_counters()} if elsewhere else {}  # parents are put together here
+        return {asked[worker]: counters for worker, counters in found.items()} | here
 
     return readings
 
@@ -63,7 +66,7 @@ def _reader(client: Client | None) -> Callable[[], dict[str, list[Reading]]]:
 def energy_figures(
     meter: EnergyMeter, edges: int, n_searches: int, seconds: float
 ) -> dict[str, Any]:
-    """Component energy in numbers; what could not be measured says why, and is in no sum."""
+    """Component energy in numbers; where a counter cannot be read, it says why, without a sum."""
     joules = meter.joules
     components: dict[str, Any] = {
         name: {
@@ -76,19 +79,23 @@ def energy_figures(
     for name, problem in meter.problems.items():
         components[name] = {"unavailable": problem}
     total = sum(joules.values())
+    missing = [name for name in meter.problems if name.split()[-1] not in (NO_CPU, NO_GPU)]
+    complete = bool(joules) and not missing
     return {
         "what": "component energy, idle included; not that of a whole system at the outlet",
         "seconds": seconds,
         "searches": n_searches,
         "edges": edges,
         "components": components,
-        "joules": total if joules else None,
-        "mteps_per_watt": edges / 1e6 / total if total else None,
+        "joules": total if complete else None,
+        "mteps_per_watt": edges / 1e6 / total if complete and total else None,
     }
 
 
 def told(energy: Mapping[str, Any]) -> list[str]:
     """Component energy in lines."""
+    if "unavailable" in energy:
+        return [f"component energy: unavailable, {energy['unavailable']}"]
     lines = [
         f"component energy over {energy['seconds']:.1f} s, {energy['searches']} searches, idle "
         "included (not a whole system's at the outlet):"

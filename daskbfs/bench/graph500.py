@@ -18,11 +18,12 @@ from distributed import Client
 from daskbfs import machine
 from daskbfs.bench import spread
 from daskbfs.bench.energy import measure_energy
-from daskbfs.bench.trials import Trials, place, summarize
+from daskbfs.bench.trials import Trials, is_here, place, require_workers, summarize
 from daskbfs.construction import construction_bytes
 from daskbfs.distribution import DistributedGraph
 from daskbfs.edges import ArrayEdges, EdgeStream, Origin
-from daskbfs.generate import GENERATORS, RandomEdges, ReferenceEdges, random_origin
+from daskbfs.engine import require_graph
+from daskbfs.generate import GENERATORS, KINDS, RandomEdges, ReferenceEdges, random_origin
 from daskbfs.graph import Graph, Outline
 from daskbfs.kernels.tree import MOST_TREES
 from daskbfs.placement import in_this_process
@@ -31,7 +32,6 @@ from daskbfs.result import BFSResult
 from daskbfs.search import bfs
 from daskbfs.trees import Trees, ValidationError
 
-_SEEDS = {"fast": 1, "reference": 2}
 _BYTES_PER_EDGE = 8
 _BYTES_PER_TREE = 9  # and vertex: parents, as found and to be checked, and levels
 _BYTES_OF_A_SEARCH = 24  # and vertex: parents, twice, levels, and the outline of a graph elsewhere
@@ -55,33 +55,39 @@ class Plan:
     energy_seconds: float | None = None
 
     @property
+    def kind(self) -> str:
+        """What the graph is called before its scale."""
+        return GENERATORS[self.generator]
+
+    @property
     def seed_number(self) -> int:
         """The seed of graph and keys."""
-        return _SEEDS[self.generator] if self.seed is None else self.seed
+        return KINDS[self.kind].default_seed if self.seed is None else self.seed
 
     def origin(self) -> Origin:
         """Where the graph comes from; no edge is made yet."""
-        kind = GENERATORS[self.generator]
-        return random_origin(kind, self.scale, self.edgefactor, self.seed_number)
+        return random_origin(self.kind, self.scale, self.edgefactor, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a run takes of this process's memory."""
+    """What a run takes of this machine's memory."""
 
     needed: int
     """Without the edges."""
     edges: int
     free: int
     builds_here: bool
+    """Whether this process makes the graph, so that it can keep the edges."""
 
     @classmethod
-    def of(cls, plan: Plan, *, builds_here: bool) -> Room:
-        """An estimate, before anything is made."""
+    def of(cls, plan: Plan, workers: Sequence[str] | None) -> Room:
+        """An estimate, before anything is made; workers on this machine share its memory."""
         n, m = 2**plan.scale, plan.edgefactor * 2**plan.scale
         needed = n * (_BYTES_OF_A_SEARCH + MOST_TREES * _BYTES_PER_TREE)
-        if builds_here:
+        if workers is None or any(is_here(worker) for worker in workers):
             needed += construction_bytes(n, m)
+        builds_here = workers is None or in_this_process(workers)
         return cls(needed, m * _BYTES_PER_EDGE, machine.available_bytes(), builds_here)
 
     @property
@@ -91,7 +97,9 @@ class Room:
 
     def check(self) -> None:
         """Refuse a run that cannot fit."""
-        machine.require_memory(self.needed, "this run", "take a smaller --scale, or more workers")
+        machine.require_memory(
+            self.needed, "this run", "take a smaller --scale, or workers on other machines"
+        )
 
     def __str__(self) -> str:
         takes = self.needed + (self.edges if self.keeps_edges else 0)
@@ -125,7 +133,7 @@ def run(
     origin = plan.origin()
     stream = origin.stream
     assert isinstance(stream, RandomEdges)
-    room = Room.of(plan, builds_here=client is None or in_this_process(client.nthreads()))
+    room = Room.of(plan, None if client is None else require_workers(client))
     room.check()
     say(f"{origin.name} {room}")
     generation_seconds = 0.0
@@ -144,7 +152,7 @@ def run(
         progress=progress,
     )
     construction_seconds = time.perf_counter() - start
-    graph = outline(placed)
+    graph = require_graph(placed)
     if not room.keeps_edges:  # they were made on the way, which is none of Kernel 1
         generation_seconds = graph.generation_seconds or 0.0
         construction_seconds -= generation_seconds
@@ -159,16 +167,25 @@ def run(
         outcome.trials.validated, outcome.trials.failure = False, error
         return outcome
     if plan.energy_seconds is not None:
-        edges_of = {record["source"]: record["edges"] for record in outcome.trials.records}
-        outcome.energy = measure_energy(
-            lambda key: _search(placed, key, plan), edges_of, client, plan.energy_seconds, progress
-        )
+        outcome.energy = _energy(outcome, client, progress)
     return outcome
 
 
-def outline(placed: Graph | DistributedGraph) -> Outline:
-    """What is known here of a graph."""
-    return placed.graph if isinstance(placed, DistributedGraph) else placed
+def _energy(outcome: Outcome, client: Client | None, progress: Progress) -> dict[str, Any]:
+    """Component energy; where it cannot be had, why: what was measured before is not lost."""
+    plan = outcome.plan
+    assert plan.energy_seconds is not None
+    edges_of = {record["source"]: record["edges"] for record in outcome.trials.records}
+    try:
+        return measure_energy(
+            lambda key: _search(outcome.placed, key, plan),
+            edges_of,
+            client,
+            plan.energy_seconds,
+            progress,
+        )
+    except Exception as error:  # of a driver, a worker, or a search
+        return {"unavailable": f"{type(error).__name__}: {error}"}
 
 
 def stored(stream: RandomEdges, progress: Progress) -> ArrayEdges:
@@ -218,7 +235,7 @@ def _search_all(
     outcome: Outcome, keys: Sequence[int], edges: EdgeStream, progress: Progress
 ) -> None:
     """Search from each key in turn; when enough trees have come, check them."""
-    trees = Trees(outline(outcome.placed))
+    trees = Trees(require_graph(outcome.placed))
     for first in range(0, len(keys), MOST_TREES):
         some = keys[first : first + MOST_TREES]
         parents = []
@@ -259,15 +276,21 @@ def official(outcome: Outcome) -> dict[str, int | float]:
     return fields
 
 
-def intervals(outcome: Outcome) -> dict[str, tuple[float, float]]:
-    """Between which values some fields lie with 95 % confidence."""
+def intervals(outcome: Outcome) -> dict[str, list[float]] | None:
+    """Between which values some fields lie with 95 % confidence; None after too few searches."""
     edges = [record["edges"] for record in outcome.trials.records]
     per_edge = [s / m for s, m in zip(outcome.seconds, edges, strict=True)]
-    low, high = spread.interval(per_edge)
+    times, medians, each = (
+        spread.interval(outcome.seconds),
+        spread.interval(outcome.seconds, spread.median),
+        spread.interval(per_edge),
+    )
+    if times is None or medians is None or each is None:
+        return None
     return {
-        "bfs_mean_time": spread.interval(outcome.seconds),
-        "bfs_median_time": spread.interval(outcome.seconds, spread.median),
-        "bfs_harmonic_mean_TEPS": (1 / high, 1 / low),
+        "bfs_mean_time": list(times),
+        "bfs_median_time": list(medians),
+        "bfs_harmonic_mean_TEPS": [1 / each[1], 1 / each[0]],
     }
 
 
@@ -281,11 +304,18 @@ def report(outcome: Outcome) -> dict[str, Any]:
         "edges_stored": outcome.edges_stored,
     }
     if outcome.trials.failure is not None:
-        for name in ("harmonic_mean_teps", "median_seconds"):
-            del common[name]
         for record in common["trials"]:
             record["teps"] = None
-        return common | {"failure": str(outcome.trials.failure)}
-    fields = spread.finite(official(outcome))
-    found = {name: list(pair) for name, pair in intervals(outcome).items()}
-    return {**fields, "intervals": found, "energy": outcome.energy, **common}
+        nothing = {"harmonic_mean_teps": None, "median_seconds": None}
+        return common | nothing | {"failure": str(outcome.trials.failure)}
+    fields = official(outcome)
+    for record in common["trials"]:  # one clock for all rates: Kernel 2's
+        record["teps"] = record["edges"] / record["kernel2_seconds"]
+    common["harmonic_mean_teps"] = fields["bfs_harmonic_mean_TEPS"]
+    common["median_seconds"] = fields["bfs_median_time"]
+    return {
+        **spread.finite(fields),
+        "intervals": intervals(outcome),
+        "energy": outcome.energy,
+        **common,
+    }

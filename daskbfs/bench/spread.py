@@ -11,7 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+FEWEST = 16
+"""Values of which the scatter can be judged: intervals of fewer hold less than they promise."""
+
 _RESAMPLES = 10_000
+_DRAWS = 2**22
 _SEED = 500
 _TAIL = 2.5  # per cent, on either side
 
@@ -71,13 +75,18 @@ def resampled(
 ) -> np.ndarray:
     """A statistic of many samples, drawn from the values with replacement."""
     known = np.asarray(values, float)
-    draws = np.random.default_rng(seed).integers(0, known.size, (_RESAMPLES, known.size))
-    return statistic(known[draws])
+    rng = np.random.default_rng(seed)
+    at_once = max(1, _DRAWS // known.size)  # of many values, a few samples at a time
+    parts = []
+    for first in range(0, _RESAMPLES, at_once):
+        n = min(at_once, _RESAMPLES - first)
+        parts.append(statistic(known[rng.integers(0, known.size, (n, known.size))]))
+    return np.concatenate(parts)
 
 
-def interval(values: Sequence[float], statistic: Statistic = mean) -> tuple[float, float]:
-    """Where a statistic lies with 95 % confidence."""
-    return bounds(resampled(values, statistic))
+def interval(values: Sequence[float], statistic: Statistic = mean) -> tuple[float, float] | None:
+    """Where a statistic lies with 95 % confidence; None where there are too few values to tell."""
+    return bounds(resampled(values, statistic)) if len(values) >= FEWEST else None
 
 
 def bounds(resamples: np.ndarray) -> tuple[float, float]:

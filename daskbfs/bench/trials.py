@@ -12,15 +12,18 @@ from typing import Any
 
 from distributed import Client
 from distributed.comm.addressing import normalize_address, parse_address, parse_host_port
+from distributed.utils import get_ip
 
 from daskbfs import __version__, config, machine
 from daskbfs.cluster import local_cluster, tune
 from daskbfs.construction import build_graph
 from daskbfs.distribution import DistributedGraph, distribute
 from daskbfs.edges import Origin
+from daskbfs.engine import require_graph
 from daskbfs.graph import Graph, Outline
 from daskbfs.hybrid import HybridCluster
 from daskbfs.placement import in_this_process
+from daskbfs.placement import machine as machine_of
 from daskbfs.progress import Progress, silent
 from daskbfs.result import BFSResult
 from daskbfs.search import bfs
@@ -70,13 +73,13 @@ def place(
     *,
     strategy: str = "auto",
     cpu_share: float | None = None,
-    seed: int = 1,
+    seed: int | None = None,
     progress: Progress = silent,
 ) -> Graph | DistributedGraph:
     """Build a graph where it is to be searched; workers in other processes build it themselves."""
     if client is None:
         return build_graph(origin, progress)
-    here = in_this_process(client.nthreads())
+    here = in_this_process(require_workers(client))
     placed: DistributedGraph = distribute(
         build_graph(origin, progress) if here else origin,
         client,
@@ -86,6 +89,23 @@ def place(
         progress=progress,
     )
     return placed
+
+
+def require_workers(client: Client) -> list[str]:
+    """The workers of a cluster, by address; an error where there are none."""
+    workers = list(client.nthreads())
+    if not workers:
+        scheduler: Any = client.scheduler
+        raise RuntimeError(
+            f"the cluster at {scheduler.address} has no workers: start some, for example with "
+            f"'dask worker {scheduler.address}'"
+        )
+    return workers
+
+
+def is_here(worker: str) -> bool:
+    """Whether a worker is on this machine, as far as its address tells."""
+    return worker.startswith("inproc://") or machine_of(worker) in ("127.0.0.1", "::1", get_ip())
 
 
 def check_address(scheduler: str) -> None:
@@ -103,8 +123,7 @@ def check_address(scheduler: str) -> None:
 
 def built_seconds(placed: Graph | DistributedGraph) -> float:
     """How long the construction took."""
-    graph = placed.graph if isinstance(placed, DistributedGraph) else placed
-    return graph.construction_seconds
+    return require_graph(placed).construction_seconds
 
 
 def run_trials(
@@ -173,7 +192,7 @@ def process_peaks(placed: Graph | DistributedGraph) -> list[int]:
 def surroundings(placed: Graph | DistributedGraph) -> dict[str, Any]:
     """What every report says of the machine, the cluster and the graph."""
     cluster = strategy = None
-    graph = placed.graph if isinstance(placed, DistributedGraph) else placed
+    graph = require_graph(placed)
     n_bytes = graph.nbytes if isinstance(graph, Graph) else placed.nbytes
     if isinstance(placed, DistributedGraph):
         kinds = [*placed.devices().values()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -50,9 +50,9 @@ _GENERATORS = ("fast", "reference")
 @cluster_options
 @click.option(
     "--energy-seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(1),
     metavar="SECONDS",
-    help="Then repeat the searches for so long, and read the energy counters.",
+    help="Then repeat the searches for so long, and read the energy counters; at least 1.",
 )
 @click.option(
     "--json", "json_file", type=click.Path(), help="Write everything; '-' is standard output."
@@ -92,6 +92,7 @@ def graph500(
     from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
     from daskbfs.target import require_target
+    from daskbfs.telemetry import EMULATED_NOTE
 
     kinds = require_one_cluster(driver, workers, scheduler, devices)
     if json_file and json_file != "-":
@@ -121,16 +122,19 @@ def graph500(
     ):
         outcome = benchmark.run(plan, client, progress, say)
         report = benchmark.report(outcome)
+    failure = outcome.trials.failure
+    if failure is None and json_file != "-":
+        click.echo(_fields(outcome))
     if json_file:
         write_json(report, json_file)
-    failure = outcome.trials.failure
     if failure is not None:
         raise click.ClickException(
             f"the tree from {failure.source} is wrong, so there is no rate: {failure}"
         )
-    if json_file != "-":
-        click.echo(_fields(outcome))
-    say(_told(outcome, report["energy"]))
+    say(_told(outcome, report))
+    assert outcome.trials.last is not None
+    if outcome.trials.last.levels.emulated:
+        click.echo(EMULATED_NOTE, err=True)  # never a rate without it
 
 
 def _fields(outcome: Outcome) -> str:
@@ -143,32 +147,31 @@ def _fields(outcome: Outcome) -> str:
     )
 
 
-def _told(outcome: Outcome, energy: dict | None) -> str:
+def _told(outcome: Outcome, report: dict[str, Any]) -> str:
     """What a person wants to know of a run."""
-    from daskbfs.bench import energy as energies
-    from daskbfs.bench.graph500 import intervals, official
+    from daskbfs.bench import energy
     from daskbfs.machine import human_rate
-    from daskbfs.telemetry import EMULATED_NOTE
 
-    fields, found = official(outcome), intervals(outcome)
-    low, high = found["bfs_harmonic_mean_TEPS"]
-    slow, slower = (1e3 * bound for bound in found["bfs_mean_time"])
-    in_place = [record["seconds"] for record in outcome.trials.records]
-    lines = [
-        "",
-        f"harmonic mean {human_rate(fields['bfs_harmonic_mean_TEPS'])}, with 95 % confidence "
-        f"{human_rate(low)} to {human_rate(high)}",
-        f"mean time {fields['bfs_mean_time'] * 1e3:.3f} ms ({slow:.3f} to {slower:.3f}), of which "
-        f"{1e3 * sum(in_place) / len(in_place):.3f} ms until the parents stood where they were "
-        "found",
-        f"construction {fields['construction_time']:.2f} s; {fields['NBFS']} trees passed the five "
-        f"checks against the input edges, {fields['bfs_mean_validate']:.2f} s each",
-    ]
-    assert outcome.trials.last is not None
-    if outcome.trials.last.levels.emulated:
-        lines.append(EMULATED_NOTE)
-    if energy is not None:
-        lines += energies.told(energy)
+    found, in_place = report["intervals"], [record["seconds"] for record in report["trials"]]
+    rate, mean = human_rate(report["bfs_harmonic_mean_TEPS"]), report["bfs_mean_time"] * 1e3
+    lines = ["", f"harmonic mean {rate}", f"mean time {mean:.3f} ms"]
+    if found is None:
+        lines[1] += " (too few searches for a confidence interval)"
+    else:
+        low, high = found["bfs_harmonic_mean_TEPS"]
+        lines[1] += f", with 95 % confidence {human_rate(low)} to {human_rate(high)}"
+        slow, slower = (1e3 * bound for bound in found["bfs_mean_time"])
+        lines[2] += f" ({slow:.3f} to {slower:.3f})"
+    lines[2] += (
+        f", of which {1e3 * sum(in_place) / len(in_place):.3f} ms until the parents stood where "
+        "they were found"
+    )
+    lines.append(
+        f"construction {report['construction_time']:.2f} s; {report['NBFS']} trees passed the five "
+        f"checks against the input edges, {report['bfs_mean_validate']:.2f} s each"
+    )
+    if report["energy"] is not None:
+        lines += energy.told(report["energy"])
     return "\n".join(lines)
 
 

@@ -40,9 +40,8 @@ _GRAPH_OPTIONS = (
     click.option(
         "--seed",
         type=click.IntRange(0),
-        default=1,
-        show_default=True,
-        help="Of the graph, of random sources, and of random cuts.",
+        help="Of the graph, of random sources, and of random cuts.  [default: 1; of "
+        "kron-reference 2, which is the official graph]",
     ),
     click.option(
         "--edgefactor",
@@ -58,6 +57,11 @@ _GRAPH_OPTIONS = (
         help="What the file is.  [default: what its suffix tells]",
     ),
 )
+
+
+def number(seed: int | None) -> int:
+    """The seed of sources and cuts."""
+    return 1 if seed is None else seed
 
 
 def graph_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import click
 from daskbfs.cli.common import (
     STRATEGIES,
     graph_options,
+    number,
     plain_errors,
     speaker,
     write_json,
@@ -32,7 +33,7 @@ _WRITTEN_FORMATS = ("edge-list", "gap", "graph500", "graph500-unpacked")
 def convert(
     source: str,
     target: str,
-    seed: int,
+    seed: int | None,
     edgefactor: int,
     directed: bool,
     format: str | None,
@@ -47,7 +48,7 @@ def convert(
 
     \b
     daskbfs convert soc-LiveJournal1.txt.gz soc.sg
-    daskbfs convert kron-reference:20 graph500.g500 --seed 2
+    daskbfs convert kron-reference:20 graph500.g500
     """  # noqa: D301
     from daskbfs.io import converter
     from daskbfs.io.spec import open_origin
@@ -106,7 +107,7 @@ def partition(
     cpu_share: str | None,
     gpu_memory: str | None,
     algorithm: str,
-    seed: int,
+    seed: int | None,
     edgefactor: int,
     directed: bool,
     format: str | None,
@@ -130,7 +131,7 @@ def partition(
         require_target(Path(json_file))
     if plot_file:
         check_picture(plot_file)
-    plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, seed)
+    plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, number(seed))
     with bars(quiet=quiet) as progress:
         opened = open_graph(
             graph,

@@ -10,6 +10,7 @@ import click
 from daskbfs.cli.common import (
     cluster_options,
     graph_options,
+    number,
     plain_errors,
     require_one_cluster,
     speaker,
@@ -42,7 +43,7 @@ def run(
     graph: str,
     sources: tuple[int, ...],
     n_sources: int | None,
-    seed: int,
+    seed: int | None,
     edgefactor: int,
     directed: bool,
     format: str | None,
@@ -105,7 +106,8 @@ def run(
         say(f"{placed!r}, built in {built_seconds(placed):.2f} s")
         if can_draw() and ((workers or 0) > 1 or devices):
             say(f"live at {page_link(client)}")  # type: ignore[arg-type]
-        chosen = list(sources) or [int(v) for v in placed.random_sources(n_sources or 1, seed)]
+        n = n_sources or 1
+        chosen = list(sources) or [int(v) for v in placed.random_sources(n, number(seed))]
         if not chosen:
             raise ValueError(
                 f"{graph} has no edges, so no vertex to start from"
@@ -195,7 +197,7 @@ def pagerank(
     max_iterations: int,
     iterations: int | None,
     top: int,
-    seed: int,
+    seed: int | None,
     edgefactor: int,
     directed: bool,
     format: str | None,

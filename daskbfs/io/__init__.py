@@ -187,9 +187,10 @@ def converter(
 
     def convert(origin: Origin, progress: Progress) -> str:
         if name in KEEPING:
+            edges = _NamedEdges(origin)
             with _packed_file(path) as file:
-                EDGE_WRITERS[name](_named(origin, progress), file)
-            return f"{origin.name}: {origin.stream.n_edges} edges"
+                EDGE_WRITERS[name](edges.blocks(progress), file)
+            return f"{origin.name}: {edges.n_read} edges"
         graph = build_graph(origin, progress)
         write(graph, progress)
         return repr(graph)
@@ -197,15 +198,22 @@ def converter(
     return convert
 
 
-def _named(origin: Origin, progress: Progress) -> Iterator[Block]:
-    """The edges of an origin in the user's ids."""
-    stream, done = origin.stream, 0
-    for heads, tails in stream.blocks():
-        done += heads.size
-        progress("writing", done, stream.n_edges)
-        if stream.first_id:
-            heads, tails = (ends.astype(np.int64) + stream.first_id for ends in (heads, tails))
-        yield heads, tails
+class _NamedEdges:
+    """The edges of an origin in the user's ids, counted."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._stream = origin.stream
+        self.n_read = 0
+
+    def blocks(self, progress: Progress) -> Iterator[Block]:
+        """All of them."""
+        stream = self._stream
+        for heads, tails in stream.blocks():
+            self.n_read += heads.size
+            progress("writing", self.n_read, stream.n_edges)
+            if stream.first_id:
+                heads, tails = (ends.astype(np.int64) + stream.first_id for ends in (heads, tails))
+            yield heads, tails
 
 
 @contextlib.contextmanager

@@ -78,14 +78,14 @@ def write_packed(blocks: Iterable[Block], file: IO[bytes]) -> None:
     """Write edges in 12 bytes each."""
     for block in blocks:
         raw = np.zeros(block[0].size, _PACKED)
-        for i, ends in enumerate(block):
+        for i, ends in enumerate(ends.astype(np.int64, copy=False) for ends in block):
             if ends.size and int(ends.max()) >= _MOST_PACKED:
                 raise ValueError(
                     f"vertex {ends.max()} does not fit the 48 bits of a packed edge: write the "
                     "unpacked format (.g500u)"
                 )
             raw["low"][:, i] = ends & 0xFFFFFFFF
-            raw["high"][:, i] = ends.astype(np.int64) >> 32
+            raw["high"][:, i] = ends >> 32
         file.write(raw.tobytes())
 
 

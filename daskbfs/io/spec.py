@@ -19,7 +19,7 @@ def open_origin(
     directed: bool | None = None,
     format: str | None = None,
     edgefactor: int = 16,
-    seed: int = 1,
+    seed: int | None = None,
 ) -> Origin:
     """What it takes to build the graph that a word stands for."""
     kind, colon, scale = str(spec).partition(":")
@@ -40,7 +40,7 @@ def open_graph(
     directed: bool | None = None,
     format: str | None = None,
     edgefactor: int = 16,
-    seed: int = 1,
+    seed: int | None = None,
     progress: Progress = silent,
 ) -> Graph:
     """The graph that a word stands for."""

@@ -42,7 +42,8 @@ _MASKS = tuple(
 )
 
 TABLED_BYTES = 5
-"""Bytes of an edge's number for which skips are tabled: 2**40 edges."""
+MOST_EDGES = 256**TABLED_BYTES
+"""Skips are tabled for so many bytes of an edge's number, so there are so many edges."""
 
 
 def transition(exponent: int) -> np.ndarray:
