@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +58,33 @@ class Frontier:
         return bool((self.ids[: self.size] == vertex).any())  # type: ignore[index]
 
 
-class Lease(Pinned):
+class LevelLease(Pinned):
+    """The state of one attempt on one partition, which knows the level that it is ready for."""
+
+    __slots__ = ("next_level", "worker")
+
+    def __init__(self, worker: str | None) -> None:
+        self.next_level = 0
+        self.worker = worker
+
+    @contextlib.contextmanager
+    def level(self, level: int) -> Iterator[None]:
+        """While a level is computed nobody may use the lease; nor after that failed."""
+        self.check_level(level)
+        self.next_level = _BUSY
+        yield
+        self.next_level = level + 1
+
+    def check_level(self, level: int) -> None:
+        """Refuse a level that is not the next."""
+        if self.next_level != level:
+            raise StaleLease(f"a lease for level {self.next_level} met level {level}")
+
+
+_BUSY = -1
+
+
+class Lease(LevelLease):
     """What one search writes to on one partition; arrays are over all global ids but for one.
 
     ``parent`` holds the parents of own rows, and becomes the result. Parents found for rows of
@@ -64,11 +92,11 @@ class Lease(Pinned):
     """
 
     __slots__ = (
-        "bitmaps", "claims", "elsewhere", "missing", "next_level", "parent", "queues", "visited",
-        "worker",
+        "bitmaps", "claims", "elsewhere", "missing", "parent", "queues", "visited",
     )  # fmt: skip
 
     def __init__(self, partition: Partition, worker: str | None) -> None:
+        super().__init__(worker)
         numbering = partition.numbering
         take = partition.home.take
         self.visited = take(numbering.n_words, np.uint64)
@@ -80,8 +108,6 @@ class Lease(Pinned):
         self.missing = 0
         """Own rows that others found: visited, but without a parent yet."""
         self.claims: list[np.ndarray] = []
-        self.next_level = 0
-        self.worker = worker
 
     @property
     def arrays(self) -> list[np.ndarray]:

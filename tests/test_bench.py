@@ -50,7 +50,7 @@ def test_the_kernel_benchmark_writes_its_figures(tmp_path):
 def test_the_validation_benchmark_times_all_ways():
     done = CliRunner().invoke(validating.main, ["--scale", "9", "--rounds", "1"])
     assert done.exit_code == 0, done.output
-    assert [line.split("  ")[0] for line in done.output.splitlines()] == [
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()] == [
         "rows", "edges", "edges, 16 trees"
     ]  # fmt: skip
 

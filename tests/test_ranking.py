@@ -186,7 +186,7 @@ def test_gpu_workers_have_no_kernels_for_ranks_yet():
 def test_the_benchmark_times_ours_and_a_plain_loop():
     done = CliRunner().invoke(benchmark, ["--scale", "8", "--rounds", "1"])
     assert done.exit_code == 0, done.output
-    lines = done.output.splitlines()
+    lines = done.stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [
         "ours", "plain, degree order", "plain, input's order", "direct", "resident"
     ]  # fmt: skip

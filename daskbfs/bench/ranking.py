@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 from numba import njit, prange
 
 from daskbfs import __version__, machine
+from daskbfs.bench.trials import timed_in_turns
 from daskbfs.generate import kronecker
 from daskbfs.graph import Graph
 from daskbfs.io.gap import exported_arcs
@@ -52,15 +52,7 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     with bars(quiet=quiet) as progress:
         graph = kronecker(scale, progress=progress)
         ways = _ways(graph)
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        for way in ways.values():
-            way()  # kernels are loaded
-        for n in range(rounds):
-            for name, way in ways.items():
-                start = time.perf_counter()
-                way()
-                seconds[name].append(time.perf_counter() - start)
-            progress("ranking", n + 1, rounds)
+        seconds = timed_in_turns(ways, rounds, progress)
         whole = {
             driver: pagerank(graph, iterations=20, driver=driver).seconds / 20
             for driver in ("direct", "resident")

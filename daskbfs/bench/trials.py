@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import statistics
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,22 @@ def summarize(
         "median_seconds": statistics.median(record["seconds"] for record in trials.records),
         "harmonic_mean_teps": statistics.harmonic_mean(rates) if rates and all(rates) else None,
     }
+
+
+def timed_in_turns(
+    ways: Mapping[str, Callable[[], Any]], rounds: int, progress: Progress
+) -> dict[str, list[float]]:
+    """Seconds of each of some ways, by round; in turns, so that machine noise hits all alike."""
+    for way in ways.values():
+        way()  # kernels are loaded
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for n in range(rounds):
+        for name, way in ways.items():
+            start = time.perf_counter()
+            way()
+            seconds[name].append(time.perf_counter() - start)
+        progress("timing", n + 1, rounds)
+    return seconds
 
 
 def read_json(file: str) -> dict[str, Any]:

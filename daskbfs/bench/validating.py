@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import click
 
 from daskbfs import __version__, machine
 from daskbfs.bench.graph500 import stored
+from daskbfs.bench.trials import timed_in_turns
 from daskbfs.construction import construct
 from daskbfs.generate import KroneckerEdges
 from daskbfs.kernels.tree import MOST_TREES
@@ -53,15 +53,7 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
             ),
             f"edges, {MOST_TREES} trees": together,
         }
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        for way in ways.values():
-            way()  # kernels are loaded
-        for n in range(rounds):
-            for name, way in ways.items():
-                start = time.perf_counter()
-                way()
-                seconds[name].append(time.perf_counter() - start)
-            progress("validating", n + 1, rounds)
+        seconds = timed_in_turns(ways, rounds, progress)
     report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "scale": scale}
     report["seconds"] = {name: statistics.median(times) for name, times in seconds.items()}
     for name, median in report["seconds"].items():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from daskbfs.cli.common import (
+    Where,
+    check_json,
     cluster_options,
     plain_errors,
-    require_one_cluster,
     speaker,
     write_json,
 )
@@ -65,14 +65,7 @@ def graph500(
     n_keys: int,
     generator: str,
     seed: int | None,
-    driver: str,
-    workers: int | None,
-    scheduler: str | None,
-    devices: str | None,
-    cpu_share: float | None,
-    strategy: str,
-    direction: str | None,
-    threads: int | None,
+    where: Where,
     energy_seconds: float | None,
     json_file: str | None,
     quiet: bool,
@@ -88,38 +81,27 @@ def graph500(
     daskbfs graph500 --scale 24 --workers 2 --strategy high --energy-seconds 30
     """  # noqa: D301
     from daskbfs.bench import graph500 as benchmark
-    from daskbfs.bench.trials import client_for
-    from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
-    from daskbfs.target import require_target
     from daskbfs.telemetry import EMULATED_NOTE
 
-    kinds = require_one_cluster(driver, workers, scheduler, devices)
-    if json_file and json_file != "-":
-        require_target(Path(json_file))
-    if scheduler is None:
-        check_threads(threads)
+    where.check()
+    check_json(json_file)
     plan = benchmark.Plan(
         scale=scale,
         edgefactor=edgefactor,
         n_keys=n_keys,
         generator=generator,
         seed=seed,
-        driver=driver,
-        direction=direction,
-        strategy=strategy,
-        cpu_share=cpu_share,
-        threads=threads,
+        driver=where.driver,
+        direction=where.direction,
+        strategy=where.strategy,
+        cpu_share=where.cpu_share,
+        threads=where.threads,
         energy_seconds=energy_seconds,
     )
     plan.origin()  # mistakes show before a cluster is started
     say = speaker(quiet, err=True)
-    with (
-        client_for(
-            direct=driver == "direct", n_workers=workers, scheduler=scheduler, devices=kinds
-        ) as client,
-        bars(quiet=quiet) as progress,
-    ):
+    with where.client() as client, bars(quiet=quiet) as progress:
         outcome = benchmark.run(plan, client, progress, say)
         report = benchmark.report(outcome)
     failure = outcome.trials.failure

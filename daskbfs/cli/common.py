@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from distributed import Client
+
+    from daskbfs.distribution import DistributedGraph
+    from daskbfs.edges import Origin
+    from daskbfs.graph import Graph
+    from daskbfs.progress import Progress
     from daskbfs.types import Device
 
 STRATEGIES = ("auto", "high", "low", "random")
@@ -59,17 +68,55 @@ _GRAPH_OPTIONS = (
 )
 
 
-def number(seed: int | None) -> int:
-    """The seed of sources and cuts."""
-    return 1 if seed is None else seed
+@dataclass(frozen=True, slots=True)
+class GraphChoice:
+    """What the options say of a graph."""
+
+    seed: int | None
+    edgefactor: int
+    directed: bool
+    format: str | None
+
+    @property
+    def number(self) -> int:
+        """The seed of sources and cuts."""
+        return 1 if self.seed is None else self.seed
+
+    def open(self, graph: str) -> Origin:
+        """Where the graph comes from that a word stands for."""
+        from daskbfs.io.spec import open_origin
+
+        return open_origin(
+            graph,
+            directed=self.directed or None,
+            format=self.format,
+            edgefactor=self.edgefactor,
+            seed=self.seed,
+        )
 
 
-def graph_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of commands that open a graph."""
-    for option in reversed(_GRAPH_OPTIONS):
-        command = option(command)
-    return command
+def _packed(
+    options: Sequence[Callable[..., Any]], kind: type, name: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that gives a command some options as one argument."""
+    fields = [field.name for field in dataclasses.fields(kind)]
 
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def packed(*args: Any, **kwargs: Any) -> Any:
+            chosen = kind(**{field: kwargs.pop(field) for field in fields})
+            return command(*args, **kwargs, **{name: chosen})
+
+        decorated: Callable[..., Any] = packed
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+graph_options = _packed(_GRAPH_OPTIONS, GraphChoice, "choice")
+"""Options of commands that open a graph."""
 
 _CLUSTER_OPTIONS = (
     click.option(
@@ -117,28 +164,79 @@ _CLUSTER_OPTIONS = (
 )
 
 
-def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of commands that search, here or on a cluster."""
-    for option in reversed(_CLUSTER_OPTIONS):
-        command = option(command)
-    return command
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What the options say of where to search, and how."""
 
+    driver: str
+    workers: int | None
+    scheduler: str | None
+    devices: str | None
+    cpu_share: float | None
+    strategy: str
+    direction: str | None
+    threads: int | None
 
-def require_one_cluster(
-    driver: str, workers: int | None, scheduler: str | None, devices: str | None
-) -> Sequence[Device]:
-    """Refuse options that name two clusters; returns the devices of one to be started."""
-    from daskbfs.types import parse_devices
+    def check(self) -> None:
+        """Refuse options that exclude each other, before anything is made."""
+        from daskbfs.kernels.compiling import check_threads
 
-    if scheduler and workers:
-        raise click.UsageError("--scheduler and --workers exclude each other")
-    if devices and (scheduler or workers):
-        raise click.UsageError("--devices starts a cluster: leave --workers and --scheduler out")
-    if driver == "direct" and (scheduler or workers or devices):
-        raise click.UsageError(
-            "--driver direct has no workers: leave --workers, --devices and --scheduler out"
+        if self.scheduler and self.workers:
+            raise click.UsageError("--scheduler and --workers exclude each other")
+        if self.devices and (self.scheduler or self.workers):
+            raise click.UsageError(
+                "--devices starts a cluster: leave --workers and --scheduler out"
+            )
+        if self.driver == "direct" and (self.scheduler or self.workers or self.devices):
+            raise click.UsageError(
+                "--driver direct has no workers: leave --workers, --devices and --scheduler out"
+            )
+        if self.scheduler is None:  # workers elsewhere know best what they have
+            check_threads(self.threads)
+        self._kinds()
+
+    def _kinds(self) -> Sequence[Device]:
+        from daskbfs.types import parse_devices
+
+        return parse_devices(self.devices) if self.devices else ()
+
+    def client(self) -> contextlib.AbstractContextManager[Client | None]:
+        """A client of the cluster; None is without Dask."""
+        from daskbfs.bench.trials import client_for
+
+        return client_for(
+            direct=self.driver == "direct",
+            n_workers=self.workers,
+            scheduler=self.scheduler,
+            devices=self._kinds(),
         )
-    return parse_devices(devices) if devices else ()
+
+    def place(
+        self, origin: Origin, client: Client | None, seed: int | None, progress: Progress
+    ) -> Graph | DistributedGraph:
+        """The graph where it is to be searched."""
+        from daskbfs.bench.trials import place
+
+        return place(
+            origin,
+            client,
+            strategy=self.strategy,
+            cpu_share=self.cpu_share,
+            seed=seed,
+            progress=progress,
+        )
+
+
+cluster_options = _packed(_CLUSTER_OPTIONS, Where, "where")
+"""Options of commands that search, here or on a cluster."""
+
+
+def check_json(file: str | None) -> None:
+    """Refuse a file that cannot be written, before anyone works to fill it."""
+    from daskbfs.target import require_target
+
+    if file and file != "-":
+        require_target(Path(file))
 
 
 def speaker(quiet: bool, *, err: bool = False) -> Callable[[str], None]:

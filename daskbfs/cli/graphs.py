@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from daskbfs.cli.common import (
     STRATEGIES,
+    GraphChoice,
+    check_json,
     graph_options,
-    number,
     plain_errors,
     speaker,
     write_json,
@@ -33,10 +32,7 @@ _WRITTEN_FORMATS = ("edge-list", "gap", "graph500", "graph500-unpacked")
 def convert(
     source: str,
     target: str,
-    seed: int | None,
-    edgefactor: int,
-    directed: bool,
-    format: str | None,
+    choice: GraphChoice,
     to_format: str | None,
     quiet: bool,
 ) -> None:
@@ -51,15 +47,11 @@ def convert(
     daskbfs convert kron-reference:20 graph500.g500
     """  # noqa: D301
     from daskbfs.io import converter
-    from daskbfs.io.spec import open_origin
     from daskbfs.progress import bars
 
     write = converter(target, format=to_format)
     with bars(quiet=quiet) as progress:
-        origin = open_origin(
-            source, directed=directed or None, format=format, edgefactor=edgefactor, seed=seed
-        )
-        written = write(origin, progress)
+        written = write(choice.open(source), progress)
     if not quiet:
         click.echo(f"{written} written to {target}")
 
@@ -107,10 +99,7 @@ def partition(
     cpu_share: str | None,
     gpu_memory: str | None,
     algorithm: str,
-    seed: int | None,
-    edgefactor: int,
-    directed: bool,
-    format: str | None,
+    choice: GraphChoice,
     json_file: str | None,
     plot_file: str | None,
     quiet: bool,
@@ -122,26 +111,16 @@ def partition(
     daskbfs partition kron:22 --devices cpu=1,gpu=1 --gpu-memory 256MiB --plot cut.png
     """  # noqa: D301
     from daskbfs.bench.cutting import Plan, examine, picture, told
-    from daskbfs.io.spec import open_graph
+    from daskbfs.construction import build_graph
     from daskbfs.plots import check_picture, save
     from daskbfs.progress import bars
-    from daskbfs.target import require_target
 
-    if json_file and json_file != "-":
-        require_target(Path(json_file))
+    check_json(json_file)
     if plot_file:
         check_picture(plot_file)
-    plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, number(seed))
+    plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, choice.number)
     with bars(quiet=quiet) as progress:
-        opened = open_graph(
-            graph,
-            directed=directed or None,
-            format=format,
-            edgefactor=edgefactor,
-            seed=seed,
-            progress=progress,
-        )
-        report = examine(opened, plan)
+        report = examine(build_graph(choice.open(graph), progress), plan)
     if json_file:
         write_json(report, json_file)
     if plot_file:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from daskbfs.cli.common import (
+    GraphChoice,
+    Where,
+    check_json,
     cluster_options,
     graph_options,
-    number,
     plain_errors,
-    require_one_cluster,
     speaker,
     write_json,
 )
@@ -43,19 +43,9 @@ def run(
     graph: str,
     sources: tuple[int, ...],
     n_sources: int | None,
-    seed: int | None,
-    edgefactor: int,
-    directed: bool,
-    format: str | None,
-    driver: str,
-    workers: int | None,
-    scheduler: str | None,
-    devices: str | None,
-    cpu_share: float | None,
-    strategy: str,
-    direction: str | None,
+    choice: GraphChoice,
+    where: Where,
     depth_limit: int | None,
-    threads: int | None,
     validate: bool,
     json_file: str | None,
     quiet: bool,
@@ -69,45 +59,23 @@ def run(
     daskbfs run kron:20 --workers 2 --driver waves
     daskbfs run kron:18 --devices cpu=1,gpu-emulated=1 --strategy high --validate
     """  # noqa: D301
-    from daskbfs.bench.trials import (
-        built_seconds,
-        client_for,
-        place,
-        process_peaks,
-        run_trials,
-        summarize,
-    )
+    from daskbfs.bench.trials import built_seconds, process_peaks, run_trials, summarize
     from daskbfs.dashboard import can_draw, page_link
-    from daskbfs.io.spec import open_origin
-    from daskbfs.kernels.compiling import check_threads
     from daskbfs.progress import bars
-    from daskbfs.target import require_target
 
     if sources and n_sources:
         raise click.UsageError("--source and --sources exclude each other")
-    kinds = require_one_cluster(driver, workers, scheduler, devices)
-    if json_file and json_file != "-":
-        require_target(Path(json_file))
-    if scheduler is None:  # workers elsewhere know best what they have
-        check_threads(threads)
+    where.check()
+    check_json(json_file)
     say = speaker(quiet or json_file == "-")
-    origin = open_origin(
-        graph, directed=directed or None, format=format, edgefactor=edgefactor, seed=seed
-    )
-    with (
-        bars(quiet=quiet) as progress,
-        client_for(
-            direct=driver == "direct", n_workers=workers, scheduler=scheduler, devices=kinds
-        ) as client,
-    ):
-        placed = place(
-            origin, client, strategy=strategy, cpu_share=cpu_share, seed=seed, progress=progress
-        )
+    origin = choice.open(graph)
+    with bars(quiet=quiet) as progress, where.client() as client:
+        placed = where.place(origin, client, choice.seed, progress)
         say(f"{placed!r}, built in {built_seconds(placed):.2f} s")
-        if can_draw() and ((workers or 0) > 1 or devices):
+        if can_draw() and ((where.workers or 0) > 1 or where.devices):
             say(f"live at {page_link(client)}")  # type: ignore[arg-type]
         n = n_sources or 1
-        chosen = list(sources) or [int(v) for v in placed.random_sources(n, number(seed))]
+        chosen = list(sources) or [int(v) for v in placed.random_sources(n, choice.number)]
         if not chosen:
             raise ValueError(
                 f"{graph} has no edges, so no vertex to start from"
@@ -116,14 +84,14 @@ def run(
         trials = run_trials(
             placed,
             chosen,
-            driver=driver,
-            direction=direction,
+            driver=where.driver,
+            direction=where.direction,
             depth_limit=depth_limit,
-            threads=threads,
+            threads=where.threads,
             validate=validate,
             progress=progress,
         )
-        report = summarize(placed, trials, direction=direction)
+        report = summarize(placed, trials, direction=where.direction)
         peak = max(process_peaks(placed))
     if json_file:
         write_json(report, json_file)
@@ -197,18 +165,8 @@ def pagerank(
     max_iterations: int,
     iterations: int | None,
     top: int,
-    seed: int | None,
-    edgefactor: int,
-    directed: bool,
-    format: str | None,
-    driver: str,
-    workers: int | None,
-    scheduler: str | None,
-    devices: str | None,
-    cpu_share: float | None,
-    strategy: str,
-    direction: str | None,
-    threads: int | None,
+    choice: GraphChoice,
+    where: Where,
     json_file: str | None,
     quiet: bool,
 ) -> None:
@@ -218,38 +176,26 @@ def pagerank(
     daskbfs pagerank kron:20 --top 5
     daskbfs pagerank web-NotreDame.txt.gz --directed --iterations 20 --workers 2
     """  # noqa: D301
-    from daskbfs.bench.trials import client_for, place, surroundings
-    from daskbfs.io.spec import open_origin
+    from daskbfs.bench.trials import surroundings
     from daskbfs.progress import bars
     from daskbfs.ranking import pagerank as rank
-    from daskbfs.target import require_target
 
-    if direction is not None:
+    if where.direction is not None:
         raise click.UsageError("--direction is for searches: PageRank always pulls")
-    kinds = require_one_cluster(driver, workers, scheduler, devices)
-    if json_file and json_file != "-":
-        require_target(Path(json_file))
-    origin = open_origin(
-        graph, directed=directed or None, format=format, edgefactor=edgefactor, seed=seed
-    )
-    with (
-        bars(quiet=quiet) as progress,
-        client_for(
-            direct=driver == "direct", n_workers=workers, scheduler=scheduler, devices=kinds
-        ) as client,
-    ):
-        placed = place(
-            origin, client, strategy=strategy, cpu_share=cpu_share, seed=seed, progress=progress
-        )
-        rank(placed, iterations=1, driver=driver, threads=threads)  # kernels are loaded
+    where.check()
+    check_json(json_file)
+    origin = choice.open(graph)
+    with bars(quiet=quiet) as progress, where.client() as client:
+        placed = where.place(origin, client, choice.seed, progress)
+        rank(placed, iterations=1, driver=where.driver, threads=where.threads)  # to load kernels
         result = rank(
             placed,
             damping=damping,
             tolerance=tolerance,
             max_iterations=max_iterations,
             iterations=iterations,
-            driver=driver,
-            threads=threads,
+            driver=where.driver,
+            threads=where.threads,
         )
         report = surroundings(placed)
     highest = result.top(top)

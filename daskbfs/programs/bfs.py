@@ -19,7 +19,7 @@ from daskbfs.direction import Policy, Summary
 from daskbfs.home import HostHome
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
-from daskbfs.lease import Frontier, Lease, StaleLease
+from daskbfs.lease import Frontier, Lease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.programs import Part
 from daskbfs.telemetry import LevelRecord
@@ -104,11 +104,8 @@ class BFS:
     def compute(self, partition: Partition, lease: Lease, message: Message) -> Reply:
         """Search one level."""
         start = time.perf_counter()
-        if lease.next_level != message.level:
-            raise StaleLease(f"a lease for level {lease.next_level} met level {message.level}")
-        lease.next_level = -1  # in the middle of a level: nobody may use it
         home, frontier = partition.home, message.frontier
-        with home.active():
+        with lease.level(message.level), home.active():
             here = self._arrived(partition, message)
             if message.direction is Direction.TOP_DOWN:
                 few = message.summary.scout_count < self.serial_arcs
@@ -116,7 +113,6 @@ class BFS:
             else:
                 counts = self._bottom_up(partition, lease, here, n_threads())
         found, scout_count, examined = counts
-        lease.next_level = message.level + 1
         record = LevelRecord(
             level=message.level,
             direction=message.direction,
@@ -272,8 +268,7 @@ class BFS:
 
     def close(self, partition: Partition, lease: Lease, message: Message) -> None:
         """Visit what others found last, and forget what never was a parent."""
-        if lease.next_level != message.level:
-            raise StaleLease(f"a lease for level {lease.next_level} met the end at {message.level}")
+        lease.check_level(message.level)
         home = partition.home
         with home.active():
             self._enter(partition, lease, self._arrived(partition, message))

@@ -19,9 +19,8 @@ import numpy as np
 
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.pagerank import pull_ranks
-from daskbfs.lease import StaleLease
+from daskbfs.lease import LevelLease
 from daskbfs.partition import Numbering, Partition
-from daskbfs.pinned import Pinned
 from daskbfs.programs import Part
 from daskbfs.telemetry import LevelRecord
 from daskbfs.types import Device, Direction
@@ -70,16 +69,17 @@ class RankPart(Part):
     changed: float
 
 
-class RankLease(Pinned):
+class RankLease(LevelLease):
     """What an attempt writes to on one partition."""
 
     __slots__ = (
-        "contribution", "last", "next_level", "out_degree", "passed_on", "rank", "share", "worker",
+        "contribution", "last", "out_degree", "passed_on", "rank", "share",
     )  # fmt: skip
 
     def __init__(
         self, partition: Partition, share: np.ndarray, dtype: type, worker: str | None
     ) -> None:
+        super().__init__(worker)
         take, n = partition.home.take, partition.n_padded
         self.share = share
         self.rank = take(n, np.float64)
@@ -87,8 +87,6 @@ class RankLease(Pinned):
         self.passed_on = take(n, dtype)
         self.out_degree = np.diff(partition.out.indptr).astype(np.uint32)
         self.last: Message | None = None
-        self.next_level = 0
-        self.worker = worker
 
     @property
     def nbytes(self) -> int:
@@ -141,17 +139,14 @@ class PageRank:
     def compute(self, partition: Partition, lease: RankLease, message: Message) -> Reply:
         """One iteration."""
         start = time.perf_counter()
-        if lease.next_level != message.level:
-            raise StaleLease(f"a lease for level {lease.next_level} met level {message.level}")
-        lease.next_level = -1  # in the middle of an iteration: nobody may use it
-        if message.level == 0:
-            changed, dangling = 0.0, self._begin(partition, lease)
-        else:
-            changed, dangling = self._pull(partition, lease, message)
         alone = partition.numbering.n_partitions == 1
-        if alone:
-            lease.contribution, lease.passed_on = lease.passed_on, lease.contribution
-        lease.next_level = message.level + 1
+        with lease.level(message.level):
+            if message.level == 0:
+                changed, dangling = 0.0, self._begin(partition, lease)
+            else:
+                changed, dangling = self._pull(partition, lease, message)
+            if alone:
+                lease.contribution, lease.passed_on = lease.passed_on, lease.contribution
         numbering, sent = partition.numbering, message.contribution
         record = LevelRecord(
             level=message.level,
@@ -230,8 +225,7 @@ class PageRank:
 
     def close(self, partition: Partition, lease: RankLease, message: Message) -> None:
         """Remember how it ended."""
-        if lease.next_level != message.level:
-            raise StaleLease(f"a lease for level {lease.next_level} met the end at {message.level}")
+        lease.check_level(message.level)
         lease.last = message
 
     def owed(self, partition: Partition, lease: RankLease) -> tuple[()]:
