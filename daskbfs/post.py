@@ -26,6 +26,7 @@ from daskbfs.records import About
 
 _HANDLER = "daskbfs_deliver"
 _ERROR = "error"  # the topic of mail after which none follows
+_OVER = "over"  # that of mail to workers where an attempt may never start
 _LOOK_SECONDS = 0.5  # how often a waiting task asks whether it is still wanted
 _UNOPENED_SECONDS = 600  # mail for attempts that never started here is kept no longer
 
@@ -224,16 +225,26 @@ class Post:
         if topic == _ERROR:
             self.box(run).told = True
             self.box(run).fail(content)
+        elif topic == _OVER:
+            box = self._boxes.get(run)
+            if box is None or not box.opened:  # else it goes with its leases
+                self._close(run)
         else:
             self.box(run).put(topic, sender, content)
 
     def tell(self, attempt: Attempt, error: BaseException) -> None:
-        """Tell all workers of an attempt that a task of it failed: they wait for its mail."""
+        """Tell all workers of an attempt that a task of it failed: they wait for its mail.
+
+        Of a search that was cancelled they are told too: one that has not begun never will, and
+        would keep what the others have sent it.
+        """
         box = self.box(attempt.run)
-        if not isinstance(error, Abandoned) and not box.told:
+        if not box.told:
             box.told = True
+            cancelled = isinstance(error, Abandoned)
+            topic, content = (_OVER, None) if cancelled else (_ERROR, _portable(error))
             for worker in attempt.workers:
-                self.send(attempt.run, worker, _ERROR, _portable(error))
+                self.send(attempt.run, worker, topic, content)
 
 
 def _portable(error: BaseException) -> BaseException:

@@ -152,7 +152,7 @@ def test_a_lease_refuses_a_level_that_is_not_its_next(kron12):
     program.compute(partition, lease, message)
     with pytest.raises(StaleLease, match="a lease for level 1 met level 0"):
         program.compute(partition, lease, message)
-    with pytest.raises(StaleLease, match="met the end at 0"):
+    with pytest.raises(StaleLease, match="met level 0"):
         program.close(partition, lease, message)
 
 

@@ -13,7 +13,7 @@ from distributed import Client, Worker
 from distributed.utils_test import gen_cluster
 
 import daskbfs
-from daskbfs import distribution, search, watch
+from daskbfs import distribution, engine, watch
 from daskbfs.post import Post
 from daskbfs.watch import Watch, WorkerState
 
@@ -133,18 +133,18 @@ async def test_parents_that_a_retiring_worker_handed_over_can_be_fetched(c, s, a
 
 @cluster(2)
 async def test_searches_at_once_place_a_graph_once(c, s, *workers):
-    graph, spread, calls = daskbfs.kronecker(9), search.spread, []
+    graph, spread, calls = daskbfs.kronecker(9), engine.spread, []
 
     async def counted(*arguments):
         calls.append(arguments)
         return await spread(*arguments)
 
-    search.spread = counted
+    engine.spread = counted
     try:
         sources = [int(v) for v in graph.random_sources(3)]
         results = await asyncio.gather(*[daskbfs.bfs(graph, v, c, driver="auto") for v in sources])
     finally:
-        search.spread = spread
+        engine.spread = spread
     assert len(calls) == 1
     for source, result in zip(sources, results, strict=True):
         await result.fetch()
