@@ -8,6 +8,7 @@ two searches on the same workers cannot block each other, and leaves when nobody
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
 import threading
 import time
@@ -156,6 +157,8 @@ class Post:
         self._worker = worker
         self._boxes: dict[str, Mailbox] = {}
         self._closed: deque[str] = deque(maxlen=256)
+        self._sending: set[asyncio.Future[None]] = set()
+        """Mail on its way: nobody else holds these tasks."""
         worker.handlers[_HANDLER] = self._deliver
 
     @classmethod
@@ -207,9 +210,16 @@ class Post:
         """Send mail from a task; does not wait for it to arrive."""
         if to == self.address:
             self._deliver(run, topic, to, content)
-        else:
-            loop = self._worker.loop.asyncio_loop
-            asyncio.run_coroutine_threadsafe(self._send(run, to, topic, content), loop)
+            return
+        loop = self._worker.loop.asyncio_loop
+        with contextlib.suppress(RuntimeError):  # the worker is gone, and its loop with it
+            loop.call_soon_threadsafe(self._start_sending, run, to, topic, content)
+
+    def _start_sending(self, *mail: Any) -> None:
+        """Send mail, from the event loop."""
+        sending = asyncio.ensure_future(self._send(*mail))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
 
     async def _send(self, run: str, to: str, topic: str, content: Any) -> None:
         peer = self._worker.rpc(to)

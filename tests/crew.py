@@ -95,7 +95,6 @@ def left_behind(client, holding):
 
     An error that went through Dask's ``sync`` holds its caller's results until they are collected.
     """
-    gc.collect()
     own = {future.key for future in holding.futures}
 
     def here(dask_worker):
@@ -103,6 +102,7 @@ def left_behind(client, holding):
         return list(post._boxes) if post else []
 
     def stray():
+        gc.collect()
         keys = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
         mail = [run for runs in client.run(here).values() for run in runs]
         return [key for key in keys if key not in own], mail
