@@ -128,11 +128,13 @@ def _wanted() -> bool:
     """Whether anybody still wants what the current task makes."""
     worker = get_worker()
     task = worker.state.tasks.get(worker.get_current_task())
-    return (
-        worker.status not in (Status.closing, Status.closed, Status.failed)
-        and task is not None
-        and task.state in ("executing", "long-running")
-    )
+    running = task is not None and task.state in ("executing", "long-running")
+    return running and not _leaving(worker)
+
+
+def _leaving(worker: Any) -> bool:
+    """Whether a worker is on its way out, or gone."""
+    return worker.status in (Status.closing, Status.closed, Status.failed)
 
 
 _seceded = threading.local()
@@ -249,9 +251,9 @@ class Post:
         would keep what the others have sent it.
         """
         box = self.box(attempt.run)
-        if not box.told:
+        cancelled = isinstance(error, Abandoned)
+        if not box.told and not (cancelled and _leaving(self._worker)):
             box.told = True
-            cancelled = isinstance(error, Abandoned)
             topic, content = (_OVER, None) if cancelled else (_ERROR, _portable(error))
             for worker in attempt.workers:
                 self.send(attempt.run, worker, topic, content)
