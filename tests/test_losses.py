@@ -509,6 +509,7 @@ def resident_bytes():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_memory_after_a_thousand_searches_is_that_after_ten(tmp_path, graph, capsys):
     crew = Crew(2, tmp_path, SHORT_LOGS)
     placed = daskbfs.distribute(graph, crew.client)
