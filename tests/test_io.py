@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
+from daskbfs.construction import build_graph
 from daskbfs.io import converter, metis, text
 from daskbfs.io.gap import exported_arcs
-from daskbfs.io.spec import open_graph, open_origin
+from daskbfs.io.spec import open_origin
 from daskbfs.progress import silent
 from tests.test_construction import check_rows
 
@@ -461,17 +462,17 @@ def test_real_graphs_read_as_directed_still_search_right(data):
 
 
 def test_graphs_by_a_word(tmp_path):
-    assert open_graph("kron:6").name == "kron:6"
-    assert open_graph("uniform:6", edgefactor=4).n_input_edges == 256
-    assert open_graph(str(written(tmp_path, "a.txt", "0 1\n"))).n_edges == 1
+    assert build_graph(open_origin("kron:6")).name == "kron:6"
+    assert build_graph(open_origin("uniform:6", edgefactor=4)).n_input_edges == 256
+    assert build_graph(open_origin(str(written(tmp_path, "a.txt", "0 1\n")))).n_edges == 1
     with pytest.raises(ValueError, match="after 'kron:' comes a scale"):
-        open_graph("kron:x")
+        open_origin("kron:x")
     with pytest.raises(ValueError, match="'kron:6' is undirected"):
-        open_graph("kron:6", directed=True)
+        open_origin("kron:6", directed=True)
     path = str(written(tmp_path, "edges", "1 2\n"))
-    assert open_graph(path, format="edge-list").n_edges == 1
+    assert build_graph(open_origin(path, format="edge-list")).n_edges == 1
     with pytest.raises(ValueError, match="'kron:6' is generated: only files have a format"):
-        open_graph("kron:6", format="edge-list")
+        open_origin("kron:6", format="edge-list")
 
 
 def test_a_matrix_of_no_vertices_may_have_comments(tmp_path):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from daskbfs.construction import build_graph
 from daskbfs.edges import Origin
 from daskbfs.generate import KINDS, random_origin
-from daskbfs.graph import Graph
 from daskbfs.io import open_file
-from daskbfs.progress import Progress, silent
 
 
 def open_origin(
@@ -32,17 +29,3 @@ def open_origin(
             raise ValueError(f"{spec!r} is generated: only files have a format")
         return random_origin(kind, int(scale), edgefactor, seed)
     return open_file(spec, directed=directed, format=format)
-
-
-def open_graph(
-    spec: str,
-    *,
-    directed: bool | None = None,
-    format: str | None = None,
-    edgefactor: int = 16,
-    seed: int | None = None,
-    progress: Progress = silent,
-) -> Graph:
-    """The graph that a word stands for."""
-    origin = open_origin(spec, directed=directed, format=format, edgefactor=edgefactor, seed=seed)
-    return build_graph(origin, progress)
