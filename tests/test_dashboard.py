@@ -185,7 +185,7 @@ def test_the_page_is_preloaded_also_under_a_prefix(tmp_path, browser, prefix):
 
 @pytest.mark.slow
 def test_a_running_search_is_seen_before_it_ends(browser):
-    path = daskbfs.from_edges(np.arange(700)[:, None] + [0, 1], name="path")
+    path = daskbfs.from_edges(np.arange(2500)[:, None] + [0, 1], name="path")
     with (
         dask.config.set({"daskbfs.telemetry.levels": 800}),
         daskbfs.local_cluster(2) as cluster,
@@ -198,11 +198,11 @@ def test_a_running_search_is_seen_before_it_ends(browser):
             with ThreadPoolExecutor(1) as pool:
                 searching = pool.submit(daskbfs.bfs, placed, 0)
                 page.until_headline(", running")
-                seen = len(page.data("records")["level"])
-                page.screenshot("running")
-                while len(page.data("records")["level"]) <= seen:
+                seen = max(page.data("records")["level"])
+                while max(page.data("records")["level"]) <= seen:
                     page.tab.wait_for_timeout(50)
                 assert not searching.done()
+                page.screenshot("running")
                 result = searching.result(timeout=120)
             page.until_headline(f"{result.levels.n_levels} levels")
             page.until_headline("this shows the first and the last")
