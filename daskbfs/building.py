@@ -32,6 +32,7 @@ from daskbfs.construction import (
 from daskbfs.edges import EdgeStream, Origin, making_seconds, portions
 from daskbfs.graph import RemoteGraph, Rows
 from daskbfs.kernels.compiling import threads
+from daskbfs.locality import Locality
 from daskbfs.partition import Layout
 from daskbfs.pinned import Pinned
 from daskbfs.progress import Chorus, Progress, board, posted, silent
@@ -104,6 +105,7 @@ async def _ask(client: Client, run: str, workers: list[str], progress: Progress)
 async def _outlined(
     origin: Origin, client: Client, workers: Sequence[str], progress: Progress
 ) -> RemoteGraph:
+    locality = Locality.configured()
     shares = machine_shares(workers)
     streams = dict(zip(workers, portions(origin.stream, len(workers)), strict=False))
 
@@ -131,11 +133,11 @@ async def _outlined(
         return client.submit(function, *arguments, key=key, workers=[workers[0]], pure=False)
 
     tallies = await on_workers(count_edges, origin.directed, None)
-    outline = await on_first(number_vertices, tallies, origin)
+    outline = await on_first(number_vertices, tallies, origin, locality)
     if outline is None:
         ids = on_first(merge_ids, await on_workers(collect_vertices))
         tallies = await on_workers(count_edges, origin.directed, ids)
-        outline = await on_first(number_vertices, tallies, origin)
+        outline = await on_first(number_vertices, tallies, origin, locality)
     result: RemoteGraph = owned_outline(outline)
     return result
 
@@ -164,8 +166,13 @@ def merge_ids(collected: Sequence[tuple[np.ndarray, int]]) -> Ids:
     return found_ids(values, sum(n for _, n in collected))
 
 
-def number_vertices(tallies: Sequence[Counts | None], origin: Origin) -> RemoteGraph | None:
-    """The outline of a graph from what workers have counted; None where ids must be collected."""
+def number_vertices(
+    tallies: Sequence[Counts | None], origin: Origin, locality: Locality
+) -> RemoteGraph | None:
+    """The outline of a graph from what workers have counted; None where ids must be collected.
+
+    ``locality`` is the client's: workers may be configured otherwise.
+    """
     known = [counts for counts in tallies if counts is not None]
     if len(known) < len(tallies):
         return None
@@ -173,7 +180,7 @@ def number_vertices(tallies: Sequence[Counts | None], origin: Origin) -> RemoteG
     if counts.too_sparse:
         return None
     check_vertices(counts.ids.n_vertices)
-    outline = outline_of(counts, origin.stream, origin.directed, origin.name)
+    outline = outline_of(counts, origin, locality)
     outline.generation_seconds = _least([counts.making_seconds for counts in known])
     return outline
 

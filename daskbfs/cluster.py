@@ -21,7 +21,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from daskbfs.partition import Partition
 from daskbfs.placement import workers_per_machine
 from daskbfs.superstep import Share
-from daskbfs.warming import touch, warm
+from daskbfs.warming import touch, warm, warm_mirror
 
 _PLUGIN = "daskbfs-low-latency"
 
@@ -290,7 +290,10 @@ def exempt_from_collection() -> None:
 
 def warm_worker(indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
     """Make kernels and memory ready on this worker; a tuned one collects less from now on."""
-    warm(indptr_dtype, n_partitions, partitions[0].home.device)
+    device = partitions[0].home.device
+    warm(indptr_dtype, n_partitions, device)
+    if any(partition.mirror for partition in partitions):
+        warm_mirror(device)
     touch(partitions)
     if _Streams.of(get_worker()).hurrying:
         exempt_from_collection()

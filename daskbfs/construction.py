@@ -3,7 +3,7 @@
 The first pass over the edges counts degrees; vertices are then numbered by decreasing degree; the
 second pass fills the rows, which are sorted and rid of duplicates in place. Degrees for the
 numbering count duplicates (they are not known yet), self-loops never. At the most, the rows and a
-few blocks of edges stand in memory.
+few blocks of edges stand in memory. Other orders, of vertices and within rows: ``locality``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from daskbfs.edges import Block, EdgeStream, Origin, making_seconds
 from daskbfs.graph import Graph, Outline, RemoteGraph, Rows, word_padded
 from daskbfs.kernels import build
 from daskbfs.kernels.compiling import n_threads
+from daskbfs.locality import Locality, Places
 from daskbfs.progress import Progress, silent
 from daskbfs.types import MAX_VERTICES, NONE
 from daskbfs.vertices import DenseIds, Ids, SparseIds, collect_ids
@@ -50,6 +51,18 @@ def construct(
         Told how far the work has come.
     """
     start = time.perf_counter()
+    outline = sketch(Origin(stream, directed, name), progress)
+    ((out, into),) = fill_rows(outline, [Selection.whole(outline)], progress)
+    common = {f.name: getattr(outline, f.name) for f in fields(Outline)}
+    graph = Graph(**common, out=out, into=into)
+    graph.construction_seconds = time.perf_counter() - start
+    return graph
+
+
+def sketch(origin: Origin, progress: Progress = silent) -> RemoteGraph:
+    """All of a graph but its rows: the first pass over its edges."""
+    stream, directed = origin.stream, origin.directed
+    locality = Locality.configured()
     if stream.n_vertices is not None:
         _require_room(stream.n_vertices, stream.n_edges)
     counts = tally(stream, directed, progress)
@@ -58,13 +71,7 @@ def construct(
         counts = tally(stream, directed, progress, ids)
     assert counts is not None
     _require_room(counts.ids.n_vertices, counts.n_edges)
-    outline = outline_of(counts, stream, directed, name)
-    del counts
-    ((out, into),) = fill_rows(outline, [Selection.whole(outline)], progress)
-    common = {f.name: getattr(outline, f.name) for f in fields(Outline)}
-    graph = Graph(**common, out=out, into=into)
-    graph.construction_seconds = time.perf_counter() - start
-    return graph
+    return outline_of(counts, origin, locality)
 
 
 def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
@@ -223,25 +230,26 @@ def construction_bytes(n_vertices: int, n_edges: int) -> int:
     return _BYTES_PER_VERTEX * n_vertices + 2 * _BYTES_PER_ARC * n_edges + _BLOCK_BYTES
 
 
-def outline_of(counts: Counts, stream: EdgeStream, directed: bool, name: str) -> RemoteGraph:
-    """Vertices numbered by decreasing degree: all of a graph but its rows."""
+def outline_of(counts: Counts, origin: Origin, locality: Locality) -> RemoteGraph:
+    """Vertices numbered: all of a graph but its rows."""
     degree = counts.degree
     n_rows = int(np.count_nonzero(degree))
     order = np.empty(counts.ids.n_vertices, np.uint32)
     original_index = np.full(word_padded(n_rows), NONE, np.uint32)
-    build.number_by_degree(degree, original_index, order, np.uint32(n_rows))
+    locality.number(degree, original_index, order)
     ends = original_index[:n_rows]
     out_lengths = counts.out_degree[ends]
-    lengths = (out_lengths, counts.in_degree[ends] if directed else out_lengths)
+    lengths = (out_lengths, counts.in_degree[ends] if origin.directed else out_lengths)
     return RemoteGraph(
-        name=name,
-        directed=directed,
+        name=origin.name,
+        directed=origin.directed,
         ids=counts.ids,
         order=order,
         original_index=original_index,
-        input_degree=out_lengths + counts.loops[ends] * np.uint32(1 if directed else 2),
+        input_degree=out_lengths + counts.loops[ends] * np.uint32(1 if origin.directed else 2),
         n_input_edges=counts.n_edges,
-        stream=stream,
+        locality=locality,
+        stream=origin.stream,
         input_lengths=lengths,
         lengths=lengths,
     )
@@ -279,10 +287,11 @@ def fill_rows(
     if not all(rows_of_one.full for rows_of_one in filling):
         raise _changed(outline.name)
     del scratch
+    places = outline.locality.places(outline.order, outline.input_lengths)
     finished = []
     progress("sorting rows", 0, len(filling))
     while filling:
-        finished.append(filling.pop(0).finish())
+        finished.append(filling.pop(0).finish(places))
         progress("sorting rows", len(finished), len(finished) + len(filling))
     return finished
 
@@ -333,10 +342,11 @@ class _Filling:
         """Whether no row lacks a neighbour."""
         return self.out.full and self.into.full
 
-    def finish(self) -> tuple[Rows, Rows]:
+    def finish(self, places: Places | None) -> tuple[Rows, Rows]:
         """Sort, drop duplicates, close the gaps."""
-        out = self.out.finish(self.n_keys, self.selection)
-        return out, out if self.into is self.out else self.into.finish(self.n_keys, self.selection)
+        how = self.n_keys, self.selection, places
+        out = self.out.finish(*how)
+        return out, out if self.into is self.out else self.into.finish(*how)
 
 
 def _changed(name: str) -> ValueError:
@@ -406,9 +416,11 @@ class _UnsortedRows:
         """Whether each cursor stands where the next row begins: no row lacks a neighbour."""
         return bool(np.array_equal(np.cumsum(self.lengths, dtype=np.int64), self.cursor[:-1]))
 
-    def finish(self, n_keys: int, selection: Selection) -> Rows:
+    def finish(self, n_keys: int, selection: Selection, places: Places | None) -> Rows:
         """Sort, drop duplicates, close the gaps, and call neighbours what they shall be called."""
         n_rows, indices = self.n_rows, self.indices
+        if places is not None:
+            build.rename(indices, places.place, n_threads())
         row_end = self.cursor[:-1]  # each cursor has moved to where the next row begins
         length = np.empty(n_rows, np.uint32)
         bucket_end = np.empty(build.N_BUCKETS, np.int64)
@@ -431,6 +443,7 @@ class _UnsortedRows:
         indices.resize(n_arcs, refcheck=False)  # gives the memory behind the last row back
         if n_arcs < 2**32:
             indptr = indptr.astype(np.uint32)
-        if selection.global_id is not None:
-            build.rename(indices, selection.global_id, n_threads())
+        names = selection.global_id if places is None else places.named(selection.global_id)
+        if names is not None:
+            build.rename(indices, names, n_threads())
         return Rows.of(indptr, indices, selection.nobody)

@@ -1,7 +1,8 @@
-"""Which way next: pure functions of a summary of the search so far."""
+"""Which way next, and on which device: pure functions of a summary of the search so far."""
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,13 +20,22 @@ class Summary:
     awake_count: int
     scout_count: float
     edges_to_check: float
+    edges_left: float
+    """Arcs of vertices that no frontier has had yet."""
     last_awake_count: int = 0
     bottom_up_steps: int = 0
 
     @classmethod
     def at_source(cls, n_rows: int, n_arcs: int, degree: int) -> Summary:
         """Before the first level."""
-        return cls(n_rows, n_arcs, awake_count=1, scout_count=degree, edges_to_check=n_arcs)
+        return cls(
+            n_rows,
+            n_arcs,
+            awake_count=1,
+            scout_count=degree,
+            edges_to_check=n_arcs,
+            edges_left=n_arcs - degree,
+        )
 
     def after(self, direction: Direction, awake_count: int, scout_count: float) -> Summary:
         """After one more level."""
@@ -36,6 +46,7 @@ class Summary:
             awake_count=awake_count,
             scout_count=scout_count,
             edges_to_check=self.edges_to_check - (self.scout_count if top_down else 0),
+            edges_left=max(0.0, self.edges_left - scout_count),
             last_awake_count=self.awake_count,
             bottom_up_steps=self.bottom_up_steps + (not top_down),
         )
@@ -63,6 +74,52 @@ def coordinator(now: Direction, summary: Summary, *, percent: float, steps: int)
     return Direction.BOTTOM_UP if heavy else now
 
 
+def adaptive(
+    now: Direction, summary: Summary, *, alpha: float, beta: float, gamma: float
+) -> Direction:
+    """Lin, Zhai, Chen: their rules 1, 2 and 4, of which 2 is printed the wrong way round."""
+    if gamma * summary.scout_count < summary.n_arcs:
+        return Direction.TOP_DOWN
+    if now is Direction.TOP_DOWN:
+        heavy = alpha * summary.scout_count > summary.edges_left
+        return Direction.BOTTOM_UP if heavy else now
+    return Direction.TOP_DOWN if beta * summary.awake_count < summary.n_rows else now
+
+
+class Implementation(enum.StrEnum):
+    """Algorithm and device of a level, as Lin, Zhai and Chen call them."""
+
+    TC = "TC"
+    """Top-down, CPU."""
+    BC = "BC"
+    """Bottom-up, CPU."""
+    BG = "BG"
+    """Bottom-up, GPU."""
+    BGC = "BGC"
+    """Bottom-up, GPU, with a cache in software for the frontier."""
+
+    @property
+    def on_mirrors(self) -> bool:
+        """Whether GPUs search, which mirror what CPUs hold."""
+        return self in (Implementation.BG, Implementation.BGC)
+
+
+Choice = Callable[[Direction, Summary], Implementation]
+"""Called for each level, once its direction is known."""
+
+
+def by_frontier(
+    direction: Direction, summary: Summary, *, alpha1: float, alpha2: float
+) -> Implementation:
+    """Lin, Zhai, Chen: their rule 3, for graphs that CPUs hold, and GPUs too."""
+    if direction is Direction.TOP_DOWN:
+        return Implementation.TC
+    ratio = summary.edges_left / max(1.0, summary.scout_count)
+    if ratio > alpha1:
+        return Implementation.BC
+    return Implementation.BGC if ratio > alpha2 else Implementation.BG
+
+
 def top_down(now: Direction, summary: Summary) -> Direction:
     """Always top-down: the classic algorithm."""
     return Direction.TOP_DOWN
@@ -76,10 +133,15 @@ def bottom_up(now: Direction, summary: Summary) -> Direction:
 POLICIES: dict[str, Callable[..., Direction]] = {
     "beamer": beamer,
     "coordinator": coordinator,
+    "adaptive": adaptive,
     "top_down": top_down,
     "bottom_up": bottom_up,
 }
-_SETTINGS = {"beamer": ("alpha", "beta"), "coordinator": ("percent", "steps")}
+_SETTINGS = {
+    "beamer": ("alpha", "beta"),
+    "coordinator": ("percent", "steps"),
+    "adaptive": ("alpha", "beta", "gamma"),
+}
 
 
 def policy(name: str | None = None) -> Policy:
@@ -90,3 +152,11 @@ def policy(name: str | None = None) -> Policy:
         raise ValueError(f"direction {name!r} is unknown: choose one of {', '.join(POLICIES)}")
     settings = {key: config.get(f"direction.{name}.{key}") for key in _SETTINGS.get(name, ())}
     return functools.partial(POLICIES[name], **settings)
+
+
+def implementation_choice(name: str | None = None) -> Choice | None:
+    """How a policy chooses devices, with the configured numbers; None where it does not."""
+    if (config.get("direction.default") if name is None else name) != "adaptive":
+        return None
+    settings = {key: config.get(f"direction.adaptive.{key}") for key in ("alpha1", "alpha2")}
+    return functools.partial(by_frontier, **settings)

@@ -271,7 +271,8 @@ def distribute(
         How rows are dealt to partitions: ``"high"``, the highest degrees to CPU workers;
         ``"low"``, the lowest; ``"random"``; or ``"auto"``, by what is known of the graph and the
         devices (``graph.why`` tells). Among workers of one kind, ``"high"`` and ``"low"`` deal
-        hubs evenly.
+        hubs evenly. ``"mirror"`` gives all rows to CPU workers and once more to as many GPU
+        workers, for searches that choose a device for each level (``direction="adaptive"``).
     cpu_share
         Of the edges, 0 to 1, for CPU workers, where there are GPU workers too; None gives these as
         much as fits them, or half where nobody knows what fits. What does not fit its GPU is
@@ -324,7 +325,7 @@ async def spread(
     """
     start = time.perf_counter()
     if strategy != "auto":
-        check_strategy(strategy)
+        check_strategy(strategy, mirrors=True)
     if cpu_share is not None:
         check_share(cpu_share)
     now = await asked(client, await workers_now(client))

@@ -1,6 +1,7 @@
 """The graph: immutable rows in degree order, and the way between rows and the user's vertices.
 
-Row r is the vertex of order r: order 0 has the highest degree. Isolated vertices have no row.
+Row r is the vertex of order r: order 0 has the highest degree, unless the graph's ``locality`` says
+otherwise. Isolated vertices have no row.
 Columns over rows are padded to whole words, with at least one padding row; ``order`` sends
 isolated vertices to the first padding row, which no search ever reaches.
 """
@@ -16,6 +17,7 @@ from daskbfs.arrays import Recycler
 from daskbfs.edges import EdgeStream
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.build import describe_rows
+from daskbfs.locality import Locality
 from daskbfs.types import as_integer
 from daskbfs.vertices import Ids
 
@@ -27,7 +29,7 @@ def word_padded(n_rows: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Adjacency by row: neighbours ascending, so hubs come first."""
+    """Adjacency by row: hubs come first, unless the graph's ``locality`` says otherwise."""
 
     indptr: np.ndarray
     indices: Any
@@ -88,6 +90,8 @@ class Outline:
     input_degree: np.ndarray
     """Input edges at each row, with duplicates, a self-loop twice (directed: out of it, once)."""
     n_input_edges: int
+    locality: Locality
+    """How vertices are numbered, and neighbours sorted."""
     construction_seconds: float = 0.0
     generation_seconds: float | None = None
     arrays: Recycler = field(default_factory=Recycler)

@@ -159,6 +159,8 @@ class Holding:
         columns: tuple[list[Any], list[Any]] = ([], [])
         for w, worker in enumerate(self.placement.workers):
             for i, p in enumerate(self.placement.held_by(worker)):
+                if p >= self.layout.n_primary:
+                    continue  # a mirror: its rows come from their owner
                 pair = self.client.submit(
                     user_columns,
                     parts[w],

@@ -20,7 +20,7 @@ from daskbfs import config
 from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Rows
 from daskbfs.installed import check_device
-from daskbfs.kernels import cpu
+from daskbfs.kernels import cpu, pagerank
 from daskbfs.machine import human_bytes
 from daskbfs.memory import footprint
 from daskbfs.types import Device
@@ -33,6 +33,7 @@ class HostHome:
 
     device = Device.CPU
     kernels: types.ModuleType = cpu
+    rank_kernels: types.ModuleType = pagerank
 
     def __init__(self, vertex: Any, mean_degree: Any, arrays: Recycler) -> None:
         self.vertex = vertex
@@ -67,6 +68,7 @@ class DeviceHome(HostHome):
         check_device(device)
         self.device = device
         self.kernels = importlib.import_module("daskbfs.kernels.gpu")
+        self.rank_kernels = importlib.import_module("daskbfs.kernels.gpu_pagerank")
         self._xp = np if device is Device.GPU_EMULATED else importlib.import_module("cupy")
         self._stream = None
         if self._xp is not np:

@@ -36,6 +36,10 @@ class Numbering(Pinned):
     """The vertex of each global id, as an index; NONE for padding."""
     mean_degree: np.ndarray
     """Of each word of vertices."""
+    n_primary: int
+    """Partitions that own their rows; those behind them mirror these, one each."""
+    degree: np.ndarray | None = None
+    """Of each vertex, where the mean of a word says nothing: rows are in the input's order."""
     arrays: Recycler = field(default_factory=Recycler)
     """For gathers and, on a CPU, leases; never sent anywhere."""
     home: HostHome = None  # type: ignore[assignment]
@@ -45,6 +49,11 @@ class Numbering(Pinned):
         if self.home is None:
             home = HostHome(self.vertex, self.mean_degree, self.arrays)
             object.__setattr__(self, "home", home)
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether accelerators hold the rows of CPUs once more."""
+        return self.n_primary < self.n_partitions
 
     @property
     def n_global(self) -> int:
@@ -63,7 +72,8 @@ class Numbering(Pinned):
         return replace(self, home=DeviceHome(device, self.vertex, self.mean_degree, limit))
 
     def __sizeof__(self) -> int:
-        return self.vertex.nbytes + self.mean_degree.nbytes
+        exact = 0 if self.degree is None else self.degree.nbytes
+        return self.vertex.nbytes + self.mean_degree.nbytes + exact
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +92,11 @@ class Partition(Pinned):
     @property
     def n_rows(self) -> int:
         return self.out.n_rows
+
+    @property
+    def mirror(self) -> bool:
+        """Whether another partition owns its rows, which are here once more."""
+        return self.number >= self.numbering.n_primary
 
     @property
     def home(self) -> HostHome:
@@ -128,9 +143,11 @@ class Layout:
     rows: tuple[np.ndarray, ...]
     """Rows of each partition, in the graph's order."""
     first: np.ndarray
-    """Global id of each partition's row 0, and the end."""
+    """Global id of each partition's row 0, and the end of all."""
     global_id: np.ndarray
     """By row of the graph; the row behind the last stands for isolated vertices: a padding id."""
+    n_primary: int
+    """Partitions that own their rows; those behind them mirror these, one each."""
 
     @property
     def n_partitions(self) -> int:
@@ -238,7 +255,8 @@ def arcs_before(graph: Outline) -> np.ndarray:
 
 
 def _sides(graph: Outline, strategy: str, seed: int) -> Sides:
-    return sides(arcs_before(graph), graph.input_degree, strategy, seed)
+    by_degree = graph.locality.by_degree
+    return sides(arcs_before(graph), graph.input_degree, strategy, seed, by_degree=by_degree)
 
 
 def layout_of(owner: np.ndarray, n_partitions: int) -> Layout:
@@ -251,7 +269,19 @@ def layout_of(owner: np.ndarray, n_partitions: int) -> Layout:
     global_id[-1] = first[0] + rows[0].size
     for p, mine in enumerate(rows):
         global_id[mine] = first[p] + np.arange(mine.size)
-    return Layout(rows, first, global_id)
+    return Layout(rows, first, global_id, n_partitions)
+
+
+def mirrored(layout: Layout, n_mirrors: int) -> Layout:
+    """The same rows once more, for as many accelerators."""
+    n = layout.n_primary
+    if n_mirrors != n:
+        raise ValueError(
+            f"strategy 'mirror' was asked for with {n} CPU partitions and {n_mirrors} on "
+            "accelerators: each of these mirrors one of those, so there must be as many"
+        )
+    first = np.concatenate([layout.first[:-1], layout.first])
+    return Layout(layout.rows * 2, first, layout.global_id, n)
 
 
 def number(graph: Outline, layout: Layout) -> Numbering:
@@ -267,7 +297,19 @@ def number(graph: Outline, layout: Layout) -> Numbering:
         present[layout.global_id[:-1]] = 1
         arcs, rows = (column.reshape(-1, WORD_BITS).sum(axis=1) for column in (degree, present))
         mean_degree = (arcs / np.maximum(rows, 1)).astype(np.float32)
-    return Numbering(layout.n_partitions, graph.n_rows, graph.n_arcs, vertex, mean_degree)
+    exact: np.ndarray | None = None
+    if not graph.locality.by_degree:
+        exact = np.zeros(layout.n_global, np.uint32)
+        exact[layout.global_id[:-1]] = graph.all_lengths[0]
+    return Numbering(
+        n_partitions=layout.n_partitions,
+        n_rows=graph.n_rows,
+        n_arcs=graph.n_arcs,
+        vertex=vertex,
+        mean_degree=mean_degree,
+        n_primary=layout.n_primary,
+        degree=exact,
+    )
 
 
 def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition:

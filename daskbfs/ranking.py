@@ -95,9 +95,10 @@ class PageRankResult:
 
     def __repr__(self) -> str:
         rate = human_rate(self.edges_per_second).replace("TEPS", " edges/s")
+        note = " (emulated: no GPU's time)" if self.levels.emulated else ""
         return (
             f"PageRankResult: {self.graph.n_vertices} vertices, {self.iterations} iterations in "
-            f"{self.seconds * 1e3:.2f} ms, {rate}"
+            f"{self.seconds * 1e3:.2f} ms{note}, {rate}"
         )
 
 
@@ -122,7 +123,7 @@ def pagerank(
     Parameters
     ----------
     graph
-        A graph, or what :func:`distribute` made of it. Partitions must be on CPU workers.
+        A graph, or what :func:`distribute` made of it, on workers of any kind.
     client
         A Dask client, as for :func:`bfs`.
     damping

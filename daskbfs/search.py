@@ -11,7 +11,7 @@ import numpy as np
 from distributed import Client
 
 from daskbfs import config
-from daskbfs.direction import policy
+from daskbfs.direction import implementation_choice, policy
 from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers import direct
 from daskbfs.engine import Job, Subject, checked_driver, on_cluster, require_graph, run_within
@@ -56,8 +56,9 @@ def bfs(
         resident where one worker holds everything, else waves. None takes the configured one
         (``daskbfs.driver``).
     direction
-        ``"beamer"``, ``"coordinator"``, ``"top_down"`` or ``"bottom_up"``; None takes the
-        configured one (``daskbfs.direction.default``).
+        ``"beamer"``, ``"coordinator"``, ``"adaptive"``, ``"top_down"`` or ``"bottom_up"``; None
+        takes the configured one (``daskbfs.direction.default``). ``"adaptive"`` also chooses
+        between CPU and GPU for each level, where the graph's strategy is ``"mirror"``.
     depth_limit
         Go no further than this many edges from the source.
     targets
@@ -191,6 +192,7 @@ def _program(
         source=int(place[graph.ids.index(source)]),
         degree=graph.degree(row),
         policy=choose,
+        choice=implementation_choice(direction),
         depth_limit=depth_limit,
         targets=goals,
         serial_arcs=config.get("kernels.serial-arcs"),

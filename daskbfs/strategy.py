@@ -1,8 +1,9 @@
 """Which rows go together: by degree, or at random; pure functions of degrees and devices.
 
 The CPU's partitions come first, those of accelerators behind them. ``high`` gives the CPU the rows
-of highest degree, ``low`` those of lowest, ``random`` any, up to a share of the arcs. Kernel 1 has
-numbered rows by decreasing degree, so a share by degree is found with one look-up: it is a prefix.
+of highest degree, ``low`` those of lowest, ``random`` any, up to a share of the arcs. ``mirror``
+gives the CPU all rows, hubs dealt evenly, and accelerators the same once more. Where rows
+are numbered by decreasing degree, a share by degree is found with one look-up: it is a prefix.
 Method: Gharaibeh, Reza, Santos-Neto, Beltrao Costa, Sallinen, Ripeanu (On Graphs, GPUs, and Blind
 Dating).
 """
@@ -18,6 +19,7 @@ from daskbfs import config
 from daskbfs.machine import human_bytes
 
 STRATEGIES = ("high", "low", "random")
+MIRROR = "mirror"
 ALGORITHMS = ("bfs", "pagerank")
 
 
@@ -79,15 +81,24 @@ class Sides:
         return owner
 
 
-def sides(arcs: np.ndarray, weights: np.ndarray, strategy: str, seed: int) -> Sides:
-    """Rows as a strategy hands them out; ``arcs`` are those before each row, and all of them."""
+def sides(
+    arcs: np.ndarray, weights: np.ndarray, strategy: str, seed: int, *, by_degree: bool = True
+) -> Sides:
+    """Rows as a strategy hands them out; ``arcs`` are those before each row, and all of them.
+
+    ``by_degree`` says that rows come by decreasing degree.
+    """
     check_strategy(strategy)
-    if strategy == "high":
+    if strategy == "high" and by_degree:
         return Sides(None, arcs, weights)
-    if strategy == "low":
-        rows = np.arange(arcs.size - 1, dtype=np.uint32)[::-1]
-        return Sides(rows, arcs[-1] - arcs[::-1], weights[::-1])
-    rows = np.random.default_rng(seed).permutation(np.arange(arcs.size - 1, dtype=np.uint32))
+    rows = np.arange(arcs.size - 1, dtype=np.uint32)
+    if strategy == "low" and by_degree:
+        return Sides(rows[::-1], arcs[-1] - arcs[::-1], weights[::-1])
+    if strategy == "random":
+        rows = np.random.default_rng(seed).permutation(rows)
+    else:
+        decreasing = rows[np.argsort(-np.diff(arcs), kind="stable")]
+        rows = decreasing if strategy == "high" else decreasing[::-1]
     shuffled = np.zeros(arcs.size, np.int64)
     np.cumsum(np.diff(arcs)[rows], out=shuffled[1:])
     return Sides(rows, shuffled, weights[rows])
@@ -116,10 +127,10 @@ def _evenly(weights: np.ndarray, n_partitions: int) -> np.ndarray:
 _CAREFUL_ROUNDS = 256
 
 
-def check_strategy(strategy: str) -> None:
-    """Refuse what is no strategy."""
-    if strategy not in STRATEGIES:
-        known = ", ".join(("auto", *STRATEGIES))
+def check_strategy(strategy: str, *, mirrors: bool = False) -> None:
+    """Refuse what is no strategy; mirrors are one only where there may be two kinds of devices."""
+    if strategy not in STRATEGIES and not (mirrors and strategy == MIRROR):
+        known = ", ".join(("auto", *STRATEGIES, *([MIRROR] if mirrors else ())))
         raise ValueError(f"strategy {strategy!r} is unknown: choose one of {known}")
 
 
@@ -150,7 +161,7 @@ def choose(
             f"algorithm {algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}"
         )
     if strategy != "auto":
-        check_strategy(strategy)
+        check_strategy(strategy, mirrors=True)
         return strategy, "asked for"
     if n_others == 0 or n_cpu == 0:
         kind = "CPU workers" if n_others == 0 else "accelerators"

@@ -123,6 +123,7 @@ def _check_rows(graph: Graph, claim: Claim, last_level: int | None) -> None:
         graph.out.indices,
         graph.into.indptr,
         graph.into.indices,
+        graph.locality.ascending,
         parent_row,
         row_level,
         np.iinfo(np.int32).max if last_level is None else last_level,

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from daskbfs.construction import construct
-from daskbfs.direction import policy
+from daskbfs.direction import Implementation, policy
 from daskbfs.edges import ArrayEdges
 from daskbfs.graph import Graph
 from daskbfs.home import HostHome
@@ -17,7 +17,7 @@ from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.lease import Lease
 from daskbfs.memory import RESULTS
-from daskbfs.partition import Partition, cut, lay_out, number
+from daskbfs.partition import Partition, cut, lay_out, mirrored, number
 from daskbfs.programs.bfs import BFS
 from daskbfs.superstep import Share, run_search
 from daskbfs.types import Device, Direction
@@ -38,6 +38,18 @@ def warm(indptr_dtype: str, n_partitions: int = 1, device: Device = Device.CPU) 
         ids_by_vertex(found, graph.order, path, np.empty(8, dtype), 1)
 
 
+@functools.cache
+def warm_mirror(device: Device) -> None:
+    """Load or compile what only mirrors run."""
+    path = np.arange(8)
+    graph = construct(ArrayEdges(path[:-1], path[1:]))
+    layout = mirrored(lay_out(graph, 1), 1)
+    numbering = number(graph, layout).on(device)
+    partitions = [cut(graph, layout, p, numbering) for p in range(2)]
+    program = BFS(0, 1, policy("bottom_up"), choice=_with_cache)
+    run_search(program, partitions, Share())
+
+
 def touch(partitions: Sequence[Partition]) -> None:
     """Have the memory of one search in place: the first to write to a page waits for it."""
     with partitions[0].home.active():
@@ -54,8 +66,9 @@ def _search(graph: Graph, n_partitions: int, device: Device) -> None:
     layout = lay_out(graph, n_partitions)
     numbering = number(graph, layout).on(device)
     partitions = [cut(graph, layout, p, numbering) for p in range(n_partitions)]
+    source = int(layout.global_id[graph.order[0]])
     for choose in (_turn, policy("top_down"), policy("bottom_up")):
-        run_search(BFS(int(layout.global_id[graph.order[0]]), 1, choose), partitions, Share())
+        run_search(BFS(source, 1, choose), partitions, Share())
 
 
 def _take_bitmap_in(home: HostHome) -> None:
@@ -65,6 +78,11 @@ def _take_bitmap_in(home: HostHome) -> None:
         parent = home.put(np.zeros(WORD_BITS, np.uint32))
         home.kernels.enter(words, visited, parent)
         home.kernels.bitmap_to_queue(words, parent, 1)
+
+
+def _with_cache(direction: Direction, summary: object) -> Implementation:
+    """A choice that no level escapes."""
+    return Implementation.BGC
 
 
 def _turn(now: Direction, summary: object) -> Direction:

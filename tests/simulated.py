@@ -1,4 +1,4 @@
-"""Searches in numba's CUDA simulator, on one of a few tiny graphs.
+"""Searches and ranks in numba's CUDA simulator, on one of a few tiny graphs.
 
 Run by test_cudasim with NUMBA_ENABLE_CUDASIM=1, in a process of its own, because numba chooses the
 simulator when it is imported. Prints how many searches were checked, and which kernels ran.
@@ -17,7 +17,7 @@ from numba.cuda.simulator.kernel import FakeCUDAKernel
 from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
 import daskbfs
-from daskbfs.kernels import gpu
+from daskbfs.baselines import Edges, gpu_csr, gpu_out_of_core
 from daskbfs.partition import cut, lay_out, number
 from daskbfs.types import Device
 from tests import naive
@@ -91,11 +91,15 @@ def tightest_limit(graph):
     return limit
 
 
+def oracle_arcs(graph):
+    """The vertices that arcs leave, and those that they reach, by index."""
+    tails = np.repeat(np.arange(graph.n_rows), np.diff(graph.out.indptr))
+    return graph.original_index[tails], graph.original_index[graph.out.indices]
+
+
 def oracle(graph, source):
     """The level of every vertex, by index."""
-    lengths = np.diff(graph.out.indptr)
-    tails = np.repeat(np.arange(graph.n_rows), lengths)
-    arcs = zip(graph.original_index[tails], graph.original_index[graph.out.indices], strict=True)
+    arcs = zip(*oracle_arcs(graph), strict=True)
     found = naive.levels(arcs, int(graph.ids.index(source)), directed=True)
     return np.array([found.get(v, -1) for v in range(graph.n_vertices)])
 
@@ -106,15 +110,30 @@ def check_search(graph, source, devices, limit, direction):
     assert {record.device for record in records} == {EMULATED}
 
 
-def check_wavefront(graph, source):
-    level = np.empty(graph.n_rows, np.int32)
-    row = int(np.flatnonzero(graph.original_index == graph.ids.index(source))[0])
-    gpu.wavefront(graph.out.indptr, graph.out.indices, row, level)
-    assert np.array_equal(level, oracle(graph, source)[graph.original_index[: graph.n_rows]])
+def check_ranks(graph, devices, limit):
+    result, _ = test_gpu.ranked(graph, devices, limit=limit, iterations=2, tolerance=None)
+    expected = daskbfs.pagerank(graph, iterations=2, driver="direct")
+    assert np.allclose(result.rank, expected.rank, rtol=1e-6)
+    assert {record.device for record in result.levels} == {EMULATED}
+
+
+def check_baselines(graph, source):
+    """The plain searches of others, which have kernels of their own."""
+    edges = Edges(*oracle_arcs(graph), graph.n_vertices)
+    expected = oracle(graph, source) >= 0
+    for made, search in (
+        (gpu_csr.kernel1(edges, np), gpu_csr.kernel2),
+        (gpu_out_of_core.kernel1(edges, np, 16), gpu_out_of_core.kernel2),
+    ):
+        parent = search(made, int(graph.ids.index(source)))
+        assert np.array_equal(parent >= 0, expected)
 
 
 def check_all(graph, source, *, streamed=False, on_two_devices=False):
-    """All directions in core, and in other ways where asked; the baseline; returns how many."""
+    """All directions in core, and in other ways where asked; the baseline; returns how many.
+
+    Ranks are checked in the same ways.
+    """
     ways = [([EMULATED], None)]
     if streamed:
         ways.append(([EMULATED], tightest_limit(graph)))
@@ -123,7 +142,10 @@ def check_all(graph, source, *, streamed=False, on_two_devices=False):
     searches = list(itertools.product(ways, DIRECTIONS))
     for (devices, limit), direction in searches:
         check_search(graph, source, devices, limit, direction)
-    check_wavefront(graph, source)
+    for devices, limit in ways:
+        check_ranks(graph, devices, limit)
+    if not graph.directed:
+        check_baselines(graph, source)
     return len(searches) + 1
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daskbfs.direction import POLICIES, Summary, beamer, coordinator, policy
+from daskbfs.direction import POLICIES, Summary, adaptive, beamer, coordinator, policy
 from daskbfs.types import Direction
 
 TD, BU = Direction.TOP_DOWN, Direction.BOTTOM_UP
@@ -18,6 +18,7 @@ def summary(**changes):
         "awake_count": 10,
         "scout_count": 100,
         "edges_to_check": 30_000,
+        "edges_left": 29_900,
     }
     return Summary(**facts | changes)
 
@@ -51,6 +52,21 @@ def test_the_coordinator_goes_bottom_up_once_for_a_fixed_time(now, changes, then
     assert coordinator(now, summary(**changes), percent=5, steps=3) is then
 
 
+@pytest.mark.parametrize(
+    ("now", "changes", "then"),
+    [
+        (TD, {"scout_count": 29, "edges_left": 100}, TD),  # rule 1: 1000 mf < ma
+        (BU, {"scout_count": 29, "awake_count": 1000}, TD),
+        (TD, {"scout_count": 200, "edges_left": 20_000}, TD),  # rule 2: 100 mf > ml
+        (TD, {"scout_count": 201, "edges_left": 20_000}, BU),
+        (BU, {"scout_count": 200, "awake_count": 17}, TD),  # rule 4: 100 nf < na
+        (BU, {"scout_count": 200, "awake_count": 18}, BU),
+    ],
+)
+def test_the_adaptive_policy_follows_its_rules(now, changes, then):
+    assert adaptive(now, summary(**changes), alpha=100, beta=100, gamma=1000) is then
+
+
 def test_a_summary_keeps_count_as_gap_does():
     start = Summary.at_source(n_rows=100, n_arcs=1000, degree=7)
     assert (start.awake_count, start.scout_count, start.edges_to_check) == (1, 7, 1000)
@@ -58,6 +74,7 @@ def test_a_summary_keeps_count_as_gap_does():
     assert (after.edges_to_check, after.last_awake_count, after.bottom_up_steps) == (993, 1, 0)
     later = after.after(BU, awake_count=50, scout_count=500)
     assert (later.edges_to_check, later.last_awake_count, later.bottom_up_steps) == (993, 7, 1)
+    assert [s.edges_left for s in (start, after, later)] == [993, 693, 193]
 
 
 @given(

@@ -16,6 +16,7 @@ FLOORS = {
     "series": 0, "plots": 0, "figures": 0,
     "kernels": 1,
     "edges": 2, "vertices": 2, "graph": 2, "construction": 2, "convert": 2, "generate": 2,
+    "locality": 2,
     "io": 2, "trees": 2, "validation": 2,
     "direction": 3, "memory": 3, "strategy": 3, "partition": 3, "placement": 3, "survey": 3,
     "cutting": 3,
@@ -26,7 +27,7 @@ FLOORS = {
     "cluster": 4, "distribution": 4, "warming": 4,
     "drivers": 5, "engine": 5, "result": 5, "search": 5, "ranking": 5,
     "dashboard": 6, "report": 6,
-    "bench": 6, "doctor": 6, "gpu_findings": 6, "cli": 6, "__main__": 6,
+    "baselines": 6, "bench": 6, "doctor": 6, "gpu_findings": 6, "cli": 6, "__main__": 6,
 }  # fmt: skip
 LONGEST = 450
 

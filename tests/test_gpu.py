@@ -11,12 +11,15 @@ import pytest
 
 import daskbfs
 from daskbfs.installed import check_device
-from daskbfs.kernels import cpu, emulator, gpu
+from daskbfs.kernels import cpu, emulator, gpu, gpu_pagerank, pagerank
 from daskbfs.kernels.arcs import Arcs, largest_word
 from daskbfs.partition import cut, lay_out, number
 from daskbfs.programs.bfs import BFS
+from daskbfs.ranking import _program as rank_program
+from daskbfs.ranking import _result, _shares
 from daskbfs.search import _program
 from daskbfs.superstep import Share, run_search
+from daskbfs.telemetry import LevelTable
 from daskbfs.types import NONE, Device
 from daskbfs.warming import warm
 from tests import naive, strict_cupy
@@ -25,19 +28,24 @@ from tests.conftest import check_against_oracle
 CPU, EMULATED = Device.CPU, Device.GPU_EMULATED
 SHARED = (
     "top_down", "bottom_up", "queue_to_bitmap", "bitmap_to_queue", "enter", "enter_ids", "adopt",
-    "forget_unvisited",
+    "forget_unvisited", "bottom_up_cached",
 )  # fmt: skip
 
 
-def search(graph, source, devices, *, strategy="high", limit=None, **options):
-    """A search in this process over partitions on some devices: parents by vertex, and records."""
+def held(graph, devices, strategy="high", limit=None):
+    """Partitions in this process on some devices, and the global id of each vertex."""
     n_cpu = devices.count(CPU)
     share = 0.5 if n_cpu else 0.0
     layout = lay_out(graph, len(devices), strategy, n_cpu=n_cpu, cpu_share=share)
     host = number(graph, layout)
     homes = {device: host.on(device, limit) for device in set(devices)}
     partitions = [cut(graph, layout, p, homes[device]) for p, device in enumerate(devices)]
-    place = layout.global_id[graph.order]
+    return partitions, layout.global_id[graph.order]
+
+
+def search(graph, source, devices, *, strategy="high", limit=None, **options):
+    """A search in this process over partitions on some devices: parents by vertex, and records."""
+    partitions, place = held(graph, devices, strategy, limit)
     program = _program(graph, source, place, **options)
     outcome = run_search(program, partitions, Share(2))
     found = np.concatenate([part.values for part in outcome.parts])[place]
@@ -47,6 +55,19 @@ def search(graph, source, devices, *, strategy="high", limit=None, **options):
         parent[found != NONE] = graph.ids.values[found[found != NONE]]
     parent[graph.ids.index(source)] = source
     return parent, outcome.measured.records, partitions
+
+
+def ranked(
+    graph, devices, *, strategy="high", limit=None, wishes=None, tolerance=1e-11, iterations=500
+):
+    """Ranks in this process over partitions on some devices, and these."""
+    partitions, place = held(graph, devices, strategy, limit)
+    share = None if wishes is None else _shares(graph, wishes)
+    enough = None if tolerance is None else tolerance * graph.n_vertices
+    program = rank_program(graph, share, 0.85, enough, iterations, place)
+    outcome = run_search(program, partitions, Share(2))
+    levels = LevelTable(outcome.measured.records)
+    return _result(graph, place, share, [outcome], levels, 1.0, "direct", enough), partitions
 
 
 def check(graph, source, parent):
@@ -59,6 +80,13 @@ def check(graph, source, parent):
 def test_kernels_have_the_same_arguments_on_both_devices(name):
     assert [*inspect.signature(getattr(cpu, name)).parameters] == [
         *inspect.signature(getattr(gpu, name)).parameters
+    ]
+
+
+@pytest.mark.parametrize("name", ["begin_ranks", "pull_ranks"])
+def test_kernels_for_ranks_have_the_same_arguments_on_both_devices(name):
+    assert [*inspect.signature(getattr(pagerank, name)).parameters] == [
+        *inspect.signature(getattr(gpu_pagerank, name)).parameters
     ]
 
 
@@ -217,16 +245,6 @@ def test_bitmaps_become_queues_and_bitmaps_again(n_words):
     assert np.array_equal(words, again)
 
 
-def test_the_plain_wavefront_finds_the_levels(kron12):
-    row = 5
-    level = np.empty(kron12.n_rows, np.int32)
-    n_levels = gpu.wavefront(kron12.out.indptr, kron12.out.indices, row, level)
-    source = int(kron12.original_index[row])
-    expected = daskbfs.bfs(kron12, source, driver="direct")
-    assert np.array_equal(level, expected.level[kron12.original_index[: kron12.n_rows]])
-    assert n_levels == expected.level.max() + 1
-
-
 def test_blocks_shared_by_two_threads_find_the_same_levels(kron12):
     emulator.set_host_threads(2)
     try:
@@ -235,6 +253,80 @@ def test_blocks_shared_by_two_threads_find_the_same_levels(kron12):
             check(kron12, int(source), parent)
     finally:
         emulator.set_host_threads(1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shares", [1, None])
+@pytest.mark.parametrize(("most_lanes", "n_blocks"), [(2**20, 1), (64, 1), (2**20, 4)])
+def test_rows_pull_the_same_ranks_on_both_devices(monkeypatch, dtype, shares, most_lanes, n_blocks):
+    monkeypatch.setattr(gpu_pagerank, "MOST_LANES", most_lanes)
+    rng = np.random.default_rng(3)
+    lengths = np.sort(rng.integers(0, 40, 300) * rng.integers(0, 15, 300))[::-1]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = rng.integers(0, 1000, indptr[-1]).astype(np.uint32)
+    buffer_arcs = None if n_blocks == 1 else largest_word(indptr)
+    arcs = Arcs(indptr, indices, np.empty(0), buffer_arcs)
+    assert len(arcs.blocks) == n_blocks
+    assert {width for b in arcs.blocks for _, _, width in b.spans} == {1, 8, 32}
+    out_degree = rng.integers(0, 5, 300).astype(np.uint32)
+    contribution, share = (rng.random(1000) / 1e5).astype(dtype), rng.random(shares or 300) / 300
+    here, there = ([np.empty(320), np.empty(320, dtype)] for _ in range(2))
+    lost = pagerank.begin_ranks(out_degree, share, *here)
+    assert gpu_pagerank.begin_ranks(out_degree, share, *there) == pytest.approx(lost, rel=1e-14)
+    given = out_degree, contribution, 0.85, 0.4, share
+    expected = pagerank.pull_ranks(indptr, indices, *given, *here, 1)
+    found = gpu_pagerank.pull_ranks(indptr, arcs, *given, *there, 1)
+    assert found == pytest.approx(expected, rel=1e-12)
+    for mine, its in zip(there, here, strict=True):
+        assert np.allclose(mine[:300], its[:300], rtol=1e-6 if mine.dtype == np.float32 else 1e-12)
+
+
+def test_ranks_at_scale_16_on_an_emulated_device():
+    graph = daskbfs.kronecker(16)
+    result, _ = ranked(graph, [EMULATED], iterations=3, tolerance=None)
+    expected = daskbfs.pagerank(graph, iterations=3, driver="direct")
+    assert np.allclose(result.rank, expected.rank, rtol=1e-6, atol=0)
+
+
+def test_ranks_are_the_same_to_the_bit_whoever_comes_first(kron12):
+    first, _ = ranked(kron12, [EMULATED], iterations=5, tolerance=None)
+    emulator.set_host_threads(2)
+    try:
+        again, _ = ranked(kron12, [EMULATED], iterations=5, tolerance=None)
+    finally:
+        emulator.set_host_threads(1)
+    assert np.array_equal(first.rank, again.rank)
+    assert first.changed == again.changed
+
+
+@pytest.mark.parametrize(
+    ("devices", "limit"),
+    [
+        ([Device.GPU], None),
+        ([Device.GPU], 480_000),
+        ([CPU, Device.GPU], None),
+        ([Device.GPU] * 2, 560_000),
+    ],
+)
+@pytest.mark.parametrize("wishes", [None, {0: 1.0, 5: 2.0}])
+def test_ranks_do_not_mix_arrays_of_host_and_device(monkeypatch, kron12, devices, limit, wishes):
+    strict_cupy.install(monkeypatch)
+    result, partitions = ranked(kron12, devices, limit=limit, wishes=wishes)
+    expected = daskbfs.pagerank(kron12, tolerance=1e-11, personalization=wishes, driver="direct")
+    assert np.allclose(result.rank, expected.rank, rtol=0, atol=1e-9)
+    assert type(result.rank) is np.ndarray
+    assert {record.device for record in result.levels} == set(devices)
+    assert partitions[-1].into.indices.streamed == (limit is not None)
+
+
+@pytest.mark.parametrize("n_partitions", [1, 3])
+def test_a_lease_for_ranks_takes_no_more_than_one_for_a_search(kron12, n_partitions):
+    partitions, place = held(kron12, [EMULATED] * n_partitions)
+    program = rank_program(kron12, None, 0.85, None, 20, place)
+    for partition in partitions:
+        arriving = 0 if n_partitions == 1 else 4 * place.max()
+        state = partition.home._state_bytes(partition.out)
+        assert program.open(partition, None).nbytes + arriving <= state
 
 
 @pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up"])
@@ -283,3 +375,6 @@ def test_a_real_gpu_finds_the_trees_of_the_cpu(kron12, devices, limit):
         parent, records, _ = search(kron12, int(source), devices, limit=limit)
         check(kron12, int(source), parent)
         assert Device.GPU in {record.device for record in records}
+    result, _ = ranked(kron12, devices, limit=limit)
+    expected = daskbfs.pagerank(kron12, tolerance=1e-11, driver="direct")
+    assert np.allclose(result.rank, expected.rank, rtol=0, atol=1e-9)

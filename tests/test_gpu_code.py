@@ -6,6 +6,7 @@ That needs no GPU, and shows nothing about one: neither answers nor speed.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -16,7 +17,8 @@ from numba import cuda, types
 
 from daskbfs.kernels import emulator, gpu
 from daskbfs.partition import lay_out, number
-from tests.test_gpu import EMULATED, search
+from tests import test_mirrors
+from tests.test_gpu import EMULATED, ranked, search
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0), (12, 0))
 
@@ -25,8 +27,13 @@ COUNTS = PLACES = types.int64[::1]
 FLAGS = types.int8[::1]
 SCALAR = types.int64
 INDPTR = "indptr"
-OFFSETS = {"uint32": types.uint32[::1], "int64": types.int64[::1]}
-"""What indptr can be: wide where a partition has 2**32 arcs or more."""
+PASSED_ON = "passed on"
+KINDS = {
+    INDPTR: {"uint32": types.uint32[::1], "int64": types.int64[::1]},
+    PASSED_ON: {"float32": types.float32[::1], "float64": types.float64[::1]},
+}
+"""What indptr can be, wide where a partition has 2**32 arcs or more, and what ranks pass on."""
+FLOAT, FLOATS = types.float64, types.float64[::1]
 
 SIGNATURES = {
     "expand_rows": (
@@ -45,14 +52,19 @@ SIGNATURES = {
     "forget_rows": (IDS, WORDS),
     "adopt_parents": (IDS, IDS, SCALAR, IDS, COUNTS),
     "find_work": (WORDS, WORDS, PLACES, FLAGS),
-    "spread_wave": (INDPTR, IDS, FLAGS, FLAGS, types.int32[::1], FLAGS),
-    "settle_wave": (FLAGS, FLAGS, FLAGS, COUNTS),
+    "search_rows_cached": (
+        INDPTR, IDS, SCALAR, IDS, IDS, WORDS, WORDS, WORDS, SCALAR, SCALAR, SCALAR, COUNTS,
+    ),
+    "pull_rows": (INDPTR, IDS, SCALAR, PASSED_ON, SCALAR, SCALAR, SCALAR, FLOATS),
+    "settle_ranks": (
+        FLOATS, SCALAR, SCALAR, SCALAR, IDS, FLOAT, FLOAT, FLOATS, FLOATS, PASSED_ON, COUNTS,
+    ),
 }  # fmt: skip
 
 VARIANTS = [
-    (name, offsets)
+    (name, kinds)
     for name, arguments in SIGNATURES.items()
-    for offsets in (OFFSETS if INDPTR in arguments else [None])
+    for kinds in itertools.product(*(KINDS[a] for a in arguments if a in KINDS))
 ]
 
 
@@ -66,16 +78,17 @@ class Assembled:
     spilled_bytes: int
 
 
-def arguments_of(name, offsets):
-    return tuple(OFFSETS[offsets] if a is INDPTR else a for a in SIGNATURES[name])
+def arguments_of(name, kinds):
+    chosen = iter(kinds)
+    return tuple(KINDS[a][next(chosen)] if a in KINDS else a for a in SIGNATURES[name])
 
 
 @functools.cache
-def ptx_of(name, offsets, capability):
+def ptx_of(name, kinds, capability):
     """A kernel's PTX for GPUs of a compute capability."""
     ptx, _ = cuda.compile(
         getattr(gpu, name).py_func,
-        types.void(*arguments_of(name, offsets)),
+        types.void(*arguments_of(name, kinds)),
         cc=capability,
         device=False,
         abi="numba",
@@ -85,9 +98,9 @@ def ptx_of(name, offsets, capability):
 
 
 @functools.cache
-def assembled(name, offsets, capability):
+def assembled(name, kinds, capability):
     """A kernel's machine code for GPUs of a compute capability."""
-    ptx = ptx_of(name, offsets, capability).encode()
+    ptx = ptx_of(name, kinds, capability).encode()
     linker = nvjitlink.create(2, [f"-arch={architecture(capability)}", "-verbose"])
     try:
         nvjitlink.add_data(linker, nvjitlink.InputType.PTX, ptx, len(ptx), name)
@@ -121,9 +134,9 @@ def instructions(ptx):
     return re.findall(r"^\s*(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s", ptx, flags=re.M)
 
 
-def atomics(name, offsets, capability):
+def atomics(name, kinds, capability):
     """The atomic instructions of a kernel."""
-    found = instructions(ptx_of(name, offsets, capability))
+    found = instructions(ptx_of(name, kinds, capability))
     return [word for word in found if word.startswith(("atom.", "red."))]
 
 
@@ -151,14 +164,19 @@ def test_searches_start_kernels_with_these_types(kron12, monkeypatch):
     whole = number(kron12, lay_out(kron12, 1)).__sizeof__() + kron12.out.nbytes
     search(kron12, source, [EMULATED, EMULATED])
     search(kron12, source, [EMULATED], limit=int(0.75 * whole))
-    assert {name for name, _ in started} >= set(SIGNATURES) - {"spread_wave", "settle_wave"}
-    assert started <= {(name, arguments_of(name, offsets)) for name, offsets in VARIANTS}
+    test_mirrors.search(kron12, source, [EMULATED] * 2)
+    ranked(kron12, [EMULATED], iterations=2, tolerance=None)
+    ranked(kron12, [EMULATED] * 2, wishes={0: 1.0})
+    assert {name for name, _ in started} >= set(SIGNATURES)
+    assert started <= {(name, arguments_of(name, kinds)) for name, kinds in VARIANTS}
 
 
 @pytest.mark.parametrize("capability", ARCHITECTURES, ids=architecture)
-@pytest.mark.parametrize(("name", "offsets"), VARIANTS)
-def test_kernels_assemble_without_spilling_registers(name, offsets, capability):
-    code = assembled(name, offsets, capability)
+@pytest.mark.parametrize(
+    ("name", "kinds"), VARIANTS, ids=lambda p: p if isinstance(p, str) else "-".join(p)
+)
+def test_kernels_assemble_without_spilling_registers(name, kinds, capability):
+    code = assembled(name, kinds, capability)
     assert code.cubin.startswith(b"\x7fELF")
     assert name.encode() in code.cubin
     assert code.spilled_bytes == 0
@@ -170,9 +188,9 @@ def test_kernels_assemble_without_spilling_registers(name, offsets, capability):
     "name", ["expand_rows", "test_hubs", "search_rows", "mark_vertices", "enter_vertices"]
 )
 def test_bits_that_threads_share_are_set_by_atomic_instructions(name, capability):
-    for offsets in [o for n, o in VARIANTS if n == name]:
-        assert any(".or." in word for word in atomics(name, offsets, capability))
-        assert stored_unions(ptx_of(name, offsets, capability)) == set()
+    for kinds in [k for n, k in VARIANTS if n == name]:
+        assert any(".or." in word for word in atomics(name, kinds, capability))
+        assert stored_unions(ptx_of(name, kinds, capability)) == set()
 
 
 @pytest.mark.parametrize("capability", ARCHITECTURES, ids=architecture)
@@ -182,22 +200,22 @@ def test_no_atomic_instruction_is_on_floating_point_numbers_or_a_loop(capability
 
 
 @pytest.mark.parametrize("capability", ARCHITECTURES, ids=architecture)
-def test_only_the_scan_waits_at_barriers(capability):
+def test_only_a_scan_and_a_cache_wait_at_barriers(capability):
     waiting = {
         name
-        for name, offsets in VARIANTS
-        if any(w.startswith("bar") for w in instructions(ptx_of(name, offsets, capability)))
+        for name, kinds in VARIANTS
+        if any(w.startswith("bar") for w in instructions(ptx_of(name, kinds, capability)))
     }
-    assert waiting == {"scan_words"}
-    assert "bar.sync" in ptx_of("scan_words", None, capability)
+    assert waiting == {"scan_words", "search_rows_cached"}
+    assert "bar.sync" in ptx_of("scan_words", (), capability)
 
 
 def test_registers_of_all_kernels(capsys):
     columns = "".join(f"{architecture(capability):>8}" for capability in ARCHITECTURES)
     rows = [f"{'registers of a thread':26}{columns}"]
-    for name, offsets in VARIANTS:
-        used = [assembled(name, offsets, capability).registers for capability in ARCHITECTURES]
-        title = name if offsets is None else f"{name}, {offsets}"
+    for name, kinds in VARIANTS:
+        used = [assembled(name, kinds, capability).registers for capability in ARCHITECTURES]
+        title = ", ".join([name, *kinds])
         rows.append(f"{title:26}" + "".join(f"{n:8}" for n in used))
         assert max(used) <= 255  # what a thread can have
     with capsys.disabled():

@@ -29,7 +29,7 @@ import daskbfs
 from daskbfs.kernels import emulator, gpu
 from daskbfs.kernels.arcs import Arcs
 from daskbfs.partition import cut, lay_out, number
-from tests import test_gpu
+from tests import test_gpu, test_mirrors
 from tests.test_gpu import CPU, EMULATED
 
 DIRECTIONS = "beamer", "top_down", "bottom_up"
@@ -88,31 +88,50 @@ def threads():
         emulator.set_host_threads(1)
 
 
-def waves():
-    """The plain wavefront."""
-    test_gpu.test_the_plain_wavefront_finds_the_levels(kronecker(10))
+def ranks():
+    """Ranks over partitions in memory, and over one whose arcs are streamed."""
+    for graph in (kronecker(10), star(), one_way()):
+        for devices in ([EMULATED], [CPU, EMULATED]):
+            check_ranks(graph, devices)
+    check_ranks(kronecker(12), [EMULATED], limit=tight(kronecker(12)))
+
+
+def mirrors():
+    """Searches on a mirror, with the frontier's first words in a cache."""
+    graph = kronecker(13)  # its bitmap has more words than a block has threads
+    source = int(graph.random_sources(1)[0])
+    test_gpu.check(graph, source, test_mirrors.search(graph, source, [EMULATED] * 2)[0])
 
 
 def code():
     """The device code has as many atomics as that of the kernel as it is written."""
     for name, arguments in SIGNATURES.items():
-        now = n_atomics(getattr(gpu, name), arguments)
+        now = n_atomics(getattr(room(name), name), arguments)
         right = n_atomics(AS_WRITTEN[name], arguments)
         if now != right:
             raise Caught(f"{name} has {now} atomics instead of {right}")
 
 
-LINES = {line.__name__: line for line in (queues, searches, streams, threads, waves, code)}
+LINES = {line.__name__: line for line in (queues, searches, streams, threads, ranks, mirrors, code)}
+PIECES = dict.fromkeys(("search_rows", "search_rows_cached"), (gpu._look_behind_hubs,))
+"""What kernels share, which is compiled into each."""
 AS_WRITTEN = {kernel.py_func.__name__: kernel for kernel in gpu.KERNELS}
 
 _L, _I, _N = types.int64[::1], types.uint32[::1], types.int64
+_D, _F = types.float64[::1], types.float64
 SIGNATURES = {
     "expand_rows": (_L, _I, _N, _I, _N, _I, _I, _I, _I, _N, _N, _N, _I, _L),
     "test_hubs": (_I, _I, _I, _I, _I, _I, _L),
     "search_rows": (_L, _I, _N, _I, _I, _I, _I, _I, _N, _N, _N, _L),
     "mark_vertices": (_I, _I),
     "enter_vertices": (_I, _N, _I, _I, _L),
+    "settle_ranks": (_D, _N, _N, _N, _I, _F, _F, _D, _D, _D, _L),
 }
+
+
+def room(kernel):
+    """The module that a kernel lives in."""
+    return sys.modules[AS_WRITTEN[kernel].py_func.__module__]
 
 
 @functools.cache
@@ -135,6 +154,16 @@ def check_search(graph, devices, direction, **options):
         if examined != arcs:
             raise Caught(f"{examined} arcs were looked at, of {arcs}")
     return partitions
+
+
+def check_ranks(graph, devices, **options):
+    """The CPU's ranks, and as much change in the last iteration."""
+    result, _ = test_gpu.ranked(graph, devices, tolerance=None, iterations=5, **options)
+    expected = daskbfs.pagerank(graph, iterations=5, driver="direct")
+    if not np.allclose(result.rank, expected.rank, rtol=1e-5, atol=0):
+        raise Caught("the ranks are not those of the CPU")
+    if not np.isclose(result.changed, expected.changed, rtol=1e-3, atol=0):
+        raise Caught(f"ranks changed by {result.changed}, not {expected.changed}")
 
 
 def tight(graph):
@@ -191,6 +220,13 @@ def path(n_edges):
 def star():
     """A row that is long enough for 32 lanes, and leaves that have leaves."""
     return daskbfs.from_edges([(0, v) for v in range(1, 600)] + [(v, v + 600) for v in range(600)])
+
+
+@functools.cache
+def one_way():
+    """A directed graph, with vertices that point to nobody, and long rows."""
+    edges = np.random.default_rng(1).integers(0, 400, size=(9000, 2)) // [1, 4]
+    return daskbfs.from_edges(edges[edges[:, 0] % 3 > 0], directed=True)
 
 
 @functools.cache
@@ -364,20 +400,56 @@ FAULTS = (
         "first_words[b + 1], 32)", "first_words[b + 1] - 1, 32)", ("streams",),
     ),
     Fault(
-        "spread_wave: the last arc is left out", "spread_wave",
-        "np.int64(indptr[row + 1])", "np.int64(indptr[row + 1]) - 1", ("waves",),
+        "search_rows_cached: only one thread fills the cache", "search_rows_cached",
+        "range(cuda.threadIdx.x, n_cached, cuda.blockDim.x)",
+        "range(cuda.threadIdx.x, n_cached, n_cached)", ("mirrors",),
+    ),
+    Fault(
+        "search_rows_cached: no barrier after the cache is filled", "search_rows_cached",
+        "    cuda.syncthreads()\n", "", ("mirrors",),
+    ),
+    Fault(
+        "pull_rows: lanes stride too far", "pull_rows",
+        "range(first + lane, last, width)", "range(first + lane, last, width + 1)", ("ranks",),
+        quick=True,
+    ),
+    Fault(
+        "pull_rows: the last arc is left out", "pull_rows",
+        "range(first + lane, last, width)", "range(first + lane, last - 1, width)", ("ranks",),
+    ),
+    Fault(
+        "pull_rows: streamed arcs are not shifted", "pull_rows",
+        "indices[e - first_arc]", "indices[e]", ("ranks",), wild=True,
+    ),
+    Fault(
+        "pull_rows: lanes leave their sums in one place", "pull_rows",
+        "(row - first_row) * width + lane", "(row - first_row) * width", ("ranks",),
+    ),
+    Fault(
+        "settle_ranks: the last lane is left out", "settle_ranks",
+        "(row - first_row + 1) * width)", "(row - first_row + 1) * width - 1)", ("ranks",),
+    ),
+    Fault(
+        "settle_ranks: what vertices that point to nobody have is lost", "settle_ranks",
+        "dangling += new", "pass", ("ranks",),
+    ),
+    Fault(
+        "settle_ranks adds to totals without an atomic", "settle_ranks",
+        "cuda.atomic.add(totals, 0, np.int64(changed * _UNITS))",
+        "totals[0] += np.int64(changed * _UNITS)", ("code",),
     ),
 )  # fmt: skip
 
 
 def planted(fault):
     """The kernel with the fault in it."""
-    source = inspect.getsource(AS_WRITTEN[fault.kernel].py_func)
+    kernels = [*PIECES.get(fault.kernel, ()), AS_WRITTEN[fault.kernel]]
+    source = "\n".join(inspect.getsource(kernel.py_func) for kernel in kernels)
     assert source.count(fault.right) == 1, f"{fault.kernel} has changed: plant {fault.name!r} anew"
     text = source.replace(fault.right, fault.wrong)
     file = f"<{fault.name}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    names = dict(vars(gpu))
+    names = dict(vars(room(fault.kernel)))
     exec(compile(text, file, "exec"), names)
     return names[fault.kernel]
 
@@ -393,7 +465,7 @@ def caught_by(name):
     """The first line of defence that notices a fault, and how; nothing where none does."""
     fault = next((fault for fault in FAULTS if fault.name == name), None)
     if fault is not None:
-        setattr(gpu, fault.kernel, planted(fault))
+        setattr(room(fault.kernel), fault.kernel, planted(fault))
     try:
         for line in fault.lines if fault is not None else LINES:
             try:
@@ -403,7 +475,7 @@ def caught_by(name):
         return ""
     finally:
         if fault is not None:
-            setattr(gpu, fault.kernel, AS_WRITTEN[fault.kernel])
+            setattr(room(fault.kernel), fault.kernel, AS_WRITTEN[fault.kernel])
 
 
 class Workers:

@@ -13,6 +13,9 @@ from distributed.utils_test import gen_cluster
 import daskbfs
 from daskbfs.bench.ranking import main as benchmark
 from daskbfs.cli import main
+from daskbfs.partition import Partition
+from daskbfs.types import Device
+from tests.test_gpu import ranked
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
@@ -30,6 +33,8 @@ def graphs():
     }
 
 
+CPU, EMULATED = Device.CPU, Device.GPU_EMULATED
+GPU_WORKER = "127.0.0.1", 1, {"resources": {"GPU-EMULATED": 1}}
 GRAPHS = graphs()
 PRECISE = {"tolerance": 1e-11, "max_iterations": 500}
 
@@ -97,6 +102,74 @@ async def test_ranks_do_not_depend_on_how_the_graph_is_partitioned(
         placed.release()
 
 
+@pytest.mark.parametrize("strategy", ["high", "low", "random"])
+@pytest.mark.parametrize("devices", [[EMULATED], [CPU, EMULATED], [CPU, EMULATED, EMULATED]])
+def test_emulated_devices_find_the_ranks_of_networkx(pair, devices, strategy):
+    theirs, ours = pair
+    result, _ = ranked(ours, devices, strategy=strategy)
+    check(theirs, result)
+    assert {record.device for record in result.levels} == set(devices)
+    wishes = {0: 3.0, theirs.number_of_nodes() - 1: 1.0}
+    result, _ = ranked(ours, devices, strategy=strategy, wishes=wishes)
+    check(theirs, result, personalization=wishes)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(("devices", "limit"), [([EMULATED], 400_000), ([CPU, EMULATED], 300_000)])
+def test_ranks_over_streamed_arcs_are_those_of_networkx(devices, limit, directed):
+    edges = np.random.default_rng(2).integers(0, 4000, size=(100_000, 2))
+    edges = edges[edges[:, 0] % 7 != edges[:, 1] % 7]
+    edges = edges[edges[:, 0] % 5 != 0]  # these point to nobody, where edges have a direction
+    theirs = (nx.DiGraph if directed else nx.Graph)(edges.tolist())
+    ours = daskbfs.from_edges(edges, directed=directed)
+    result, partitions = ranked(ours, devices, limit=limit)
+    check(theirs, result)
+    arcs = partitions[-1].into.indices
+    assert arcs.streamed
+    assert len(arcs.blocks) > 2
+
+
+@pytest.mark.parametrize("strategy", ["high", "low", "random"])
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+@gen_cluster(
+    client=True,
+    nthreads=[("127.0.0.1", 1), GPU_WORKER],
+    clean_kwargs={"processes": False, "threads": False},
+)
+async def test_cpu_and_gpu_workers_find_the_same_ranks(c, s, *workers, strategy, driver):
+    for directed in (False, True):
+        edges = np.random.default_rng(1).integers(0, 400, size=(2000, 2))
+        graph = daskbfs.from_edges(edges, directed=directed, n_vertices=450)
+        here = daskbfs.pagerank(graph, driver="direct", iterations=20)
+        placed = await daskbfs.distribute(graph, c, strategy=strategy, cpu_share=0.5)
+        there = await daskbfs.pagerank(placed, driver=driver, iterations=20)
+        assert np.allclose(there.rank, here.rank, rtol=1e-6)
+        of_partition = {record.partition: record.device for record in there.levels}
+        assert of_partition == {0: CPU, 1: EMULATED}
+        assert "emulated: no GPU's time" in repr(there)
+        placed.release()
+
+
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+@gen_cluster(
+    client=True,
+    nthreads=[GPU_WORKER] * 2,
+    config={"daskbfs.gpu.memory-limit": 250_000},
+    clean_kwargs={"processes": False, "threads": False},
+)
+async def test_gpu_workers_alone_rank_a_graph_larger_than_their_memory(c, s, *workers, driver):
+    graph = daskbfs.kronecker(12)
+    here = daskbfs.pagerank(graph, driver="direct", **PRECISE)
+    placed = await daskbfs.distribute(graph, c)
+    assert placed.placement.on(placed.devices()) == [EMULATED] * 2
+    values = [value for worker in workers for value in worker.data.values()]
+    streamed = [value.into.indices.streamed for value in values if isinstance(value, Partition)]
+    assert streamed == [True, True]
+    there = await daskbfs.pagerank(placed, driver=driver, **PRECISE)
+    assert np.allclose(there.rank, here.rank, rtol=0, atol=1e-9)
+    placed.release()
+
+
 def test_a_search_and_ranks_share_one_distributed_graph(kron12):
     placed = daskbfs.distribute(kron12, n_partitions=2)
     first = daskbfs.pagerank(placed)
@@ -151,7 +224,12 @@ def invoke(*words):
 
 
 @pytest.mark.parametrize(
-    "words", [("--driver", "direct"), pytest.param(("--workers", 2), marks=pytest.mark.slow)]
+    "words",
+    [
+        ("--driver", "direct"),
+        pytest.param(("--workers", 2), marks=pytest.mark.slow),
+        pytest.param(("--devices", "cpu=1,gpu-emulated=1"), marks=pytest.mark.slow),
+    ],
 )
 def test_the_command_ranks_and_writes_records(tmp_path, words):
     done = invoke("kron:9", "--iterations", 4, "--top", 3, "--json", tmp_path / "r.json", *words)
@@ -164,6 +242,7 @@ def test_the_command_ranks_and_writes_records(tmp_path, words):
     assert len({record["level"] for record in report["levels"]}) == 5
     assert f"{expected.top(1)[0][0]}" in done.output
     assert "4 iterations" in done.output
+    assert ("emulated: no GPU's time" in done.output) == ("--devices" in words)
 
 
 def test_the_command_refuses_what_has_no_meaning():
@@ -172,15 +251,6 @@ def test_the_command_refuses_what_has_no_meaning():
     assert "PageRank always pulls" in done.output
     done = invoke("kron:5", "--damping", "1")
     assert done.exit_code == 2
-
-
-@pytest.mark.slow
-def test_gpu_workers_have_no_kernels_for_ranks_yet():
-    hybrid = daskbfs.HybridCluster(1, gpus=0, emulated_gpus=1)
-    with hybrid as cluster, cluster.get_client() as client:
-        placed = daskbfs.distribute(daskbfs.kronecker(8), client)
-        with pytest.raises(RuntimeError, match="no kernels for device 'gpu-emulated' yet: use CPU"):
-            daskbfs.pagerank(placed)
 
 
 def test_the_benchmark_times_ours_and_a_plain_loop():

@@ -9,6 +9,8 @@ import click
 
 from daskbfs import __version__
 from daskbfs.cli.benchmarks import compare_runs, graph500
+from daskbfs.cli.calibrating import calibrate
+from daskbfs.cli.comparing import compare
 from daskbfs.cli.graphs import convert, partition
 from daskbfs.cli.searching import pagerank, run
 from daskbfs.cli.showing import doctor, report
@@ -20,5 +22,8 @@ def main() -> None:
     """Breadth-first search across CPUs and GPUs, on Dask."""
 
 
-for command in (run, pagerank, graph500, compare_runs, convert, partition, report, doctor):
+for command in (
+    run, pagerank, graph500, compare, compare_runs, convert, partition, report,
+    calibrate, doctor,
+):  # fmt: skip
     main.add_command(command)

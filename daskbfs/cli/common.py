@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from daskbfs.progress import Progress
     from daskbfs.types import Device
 
-STRATEGIES = ("auto", "high", "low", "random")
+STRATEGIES = ("auto", "high", "low", "random", "mirror")
 _DRIVERS = ("auto", "direct", "resident", "waves")
-_DIRECTIONS = ("beamer", "coordinator", "top_down", "bottom_up")
+_DIRECTIONS = ("beamer", "coordinator", "adaptive", "top_down", "bottom_up")
 FORMATS = (
     "edge-list", "dimacs", "gap", "graph500", "graph500-unpacked", "matrix-market", "metis",
 )  # fmt: skip
@@ -82,13 +82,13 @@ class GraphChoice:
         """The seed of sources and cuts."""
         return 1 if self.seed is None else self.seed
 
-    def open(self, graph: str) -> Origin:
-        """Where the graph comes from that a word stands for."""
+    def open(self, graph: str, *, directed: bool | None = None) -> Origin:
+        """Where the graph comes from that a word stands for; None leaves directions to its file."""
         from daskbfs.io.spec import open_origin
 
         return open_origin(
             graph,
-            directed=self.directed or None,
+            directed=self.directed or directed,
             format=self.format,
             edgefactor=self.edgefactor,
             seed=self.seed,
@@ -149,7 +149,7 @@ _CLUSTER_OPTIONS = (
         default="auto",
         show_default=True,
         help="How vertices are dealt to partitions: the highest degrees to CPUs, the lowest, or "
-        "any.",
+        "any; mirror gives all to CPUs, and to GPUs once more.",
     ),
     click.option(
         "--direction",

@@ -170,11 +170,12 @@ def pagerank(
     json_file: str | None,
     quiet: bool,
 ) -> None:
-    """Rank the vertices of GRAPH by PageRank; on CPU workers, so far.
+    """Rank the vertices of GRAPH by PageRank.
 
     \b
     daskbfs pagerank kron:20 --top 5
     daskbfs pagerank web-NotreDame.txt.gz --directed --iterations 20 --workers 2
+    daskbfs pagerank kron:18 --devices cpu=1,gpu-emulated=1 --strategy high
     """  # noqa: D301
     from daskbfs.bench.trials import surroundings
     from daskbfs.progress import bars

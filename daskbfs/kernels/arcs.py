@@ -1,8 +1,9 @@
 """The arcs of a partition for a GPU: in its memory, or streamed to it block by block.
 
 Rows come by decreasing degree, so rows of one degree class are neighbours, and so are the rows of a
-block. Where a partition is larger than its device's memory, its arcs stay in the host's, and only
-blocks with work to do are copied, into two buffers by turns: one is filled while the other is used.
+block; in any other order, rows before a long one count as long. Where a partition is larger than
+its device's memory, its arcs stay in the host's, and only blocks with work to do are copied, into
+two buffers by turns: one is filled while the other is used.
 """
 
 from __future__ import annotations
@@ -86,6 +87,10 @@ class Arcs:
     def host_bytes(self) -> int:
         """Memory of the host that they take, beside a device."""
         return self.nbytes if self.streamed else 0
+
+    def all_blocks(self) -> Brought:
+        """Every block; their spans are rows."""
+        return self._brought(self.blocks)
 
     def with_rows_of(self, queue: Any) -> Brought:
         """Blocks with rows of an ascending queue; their spans are places in it."""

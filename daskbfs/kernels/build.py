@@ -4,7 +4,7 @@
 degree, ``relabel`` and ``scatter`` take the second; ``sort_rows`` ends the work in place.
 
 Rows fall into buckets of geometrically growing width (the first rows are alone in theirs):
-since hubs come first, buckets hold arcs of about the same order. A block's arcs are first dealt
+where hubs come first, buckets hold arcs of about the same order. A block's arcs are first dealt
 into buckets, then written bucket by bucket, each by one thread: no atomics, and few cache misses.
 """
 

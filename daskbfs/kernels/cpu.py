@@ -194,6 +194,10 @@ def bottom_up(
     return awake_count, scout_count, examined
 
 
+bottom_up_cached = bottom_up
+"""A CPU has caches of its own."""
+
+
 @inlined
 def _append(queue, tail, outbox, size):
     """Move a thread's findings to the shared queue."""

@@ -109,6 +109,8 @@ class EmulatedKernel:
             if isinstance(argument, np.ndarray):  # meminfo, parent, items, item size, data, ...
                 size, stride, at = argument.size, argument.strides[0], argument.ctypes.data
                 fields += [0, 0, size, argument.itemsize, at, size, stride]
+            elif isinstance(argument, float):
+                fields.append(int(np.float64(argument).view(np.uint64)))
             else:
                 fields.append(int(argument) & (2**64 - 1))
         if len(fields) != len(self.parameters):

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from daskbfs.kernels.gpu_pagerank import pull_rows, settle_ranks
 from daskbfs.kernels.grid import array_module, launch, launch_blocks
 from daskbfs.types import NONE
 
 SCAN_THREADS = 64
 SCAN_WORDS = 8  # of 32 bits, that a thread of a scan counts
 _BLOCK_WORDS = SCAN_THREADS * SCAN_WORDS
+CACHE_WORDS = 4096  # of 32 bits: 16 KiB of a block's shared memory
 _ONE = np.uint32(1)
 
 
@@ -80,22 +82,15 @@ def test_hubs(hub, hub_vertex, parent, visited, frontier, next_frontier, examine
         cuda.atomic.add(examined, 0, looked_at)
 
 
-@cuda.jit
-def search_rows(
-    indptr,
-    indices,
-    first_arc,
-    vertex,
-    parent,
-    visited,
-    frontier,
-    next_frontier,
-    first_row,
-    last_row,
-    width,
-    examined,
-):
-    """Bottom-up: the lanes of rows that are still unvisited look for a parent behind the hub."""
+@cuda.jit(device=True, inline="always")
+def _look_behind_hubs(
+    indptr, indices, first_arc, vertex, parent, visited, frontier, next_frontier, first_row,
+    last_row, width, examined, cache, n_cached,
+):  # fmt: skip
+    """The lanes of rows that are still unvisited look for a parent behind the hub.
+
+    The first ``n_cached`` words of the frontier are in ``cache`` too.
+    """
     lane = cuda.grid(1) & (width - 1)
     looked_at = 0
     for row in range(first_row + cuda.grid(1) // width, last_row, cuda.gridsize(1) // width):
@@ -108,12 +103,42 @@ def search_rows(
                     break
                 looked_at += 1
                 u = np.int64(indices[e - first_arc])
-                if (frontier[u >> 5] >> np.uint32(u & 31)) & _ONE != 0:
+                word = cache[u >> 5] if u >> 5 < n_cached else frontier[u >> 5]
+                if (word >> np.uint32(u & 31)) & _ONE != 0:
                     if cuda.atomic.or_(next_frontier, w, bit) & bit == 0:
                         parent[row] = vertex[u]
                     break
     if looked_at > 0:
         cuda.atomic.add(examined, 0, looked_at)
+
+
+@cuda.jit
+def search_rows(
+    indptr, indices, first_arc, vertex, parent, visited, frontier, next_frontier, first_row,
+    last_row, width, examined,
+):  # fmt: skip
+    """Bottom-up: rows that are still unvisited look for a parent behind the hub."""
+    _look_behind_hubs(
+        indptr, indices, first_arc, vertex, parent, visited, frontier, next_frontier, first_row,
+        last_row, width, examined, frontier, 0,
+    )  # fmt: skip
+
+
+@cuda.jit
+def search_rows_cached(
+    indptr, indices, first_arc, vertex, parent, visited, frontier, next_frontier, first_row,
+    last_row, width, examined,
+):  # fmt: skip
+    """The same, with the frontier's first words, where the hubs are, in each block's own memory."""
+    cache = cuda.shared.array(CACHE_WORDS, np.uint32)
+    n_cached = min(CACHE_WORDS, frontier.size)
+    for w in range(cuda.threadIdx.x, n_cached, cuda.blockDim.x):
+        cache[w] = frontier[w]
+    cuda.syncthreads()
+    _look_behind_hubs(
+        indptr, indices, first_arc, vertex, parent, visited, frontier, next_frontier, first_row,
+        last_row, width, examined, cache, n_cached,
+    )  # fmt: skip
 
 
 @cuda.jit
@@ -235,33 +260,10 @@ def find_work(visited, next_frontier, first_words, busy):
                 busy[b] = 1
 
 
-@cuda.jit
-def spread_wave(indptr, indices, wave, visited, level, updated):
-    """The plain baseline, phase one: every vertex of the wave updates its neighbours (SEI, 2.3)."""
-    for row in range(cuda.grid(1), wave.size, cuda.gridsize(1)):
-        if wave[row] != 0:
-            wave[row] = 0
-            for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
-                u = np.int64(indices[e])
-                if visited[u] == 0:
-                    level[u] = level[row] + 1
-                    updated[u] = 1
-
-
-@cuda.jit
-def settle_wave(wave, visited, updated, going):
-    """The plain baseline, phase two: what was updated is visited, and is the next wave."""
-    for row in range(cuda.grid(1), wave.size, cuda.gridsize(1)):
-        if updated[row] != 0:
-            wave[row] = 1
-            visited[row] = 1
-            updated[row] = 0
-            going[0] = 1
-
-
 KERNELS = (
     expand_rows, test_hubs, search_rows, scan_words, write_vertices, mark_vertices, enter_rows,
-    enter_vertices, forget_rows, adopt_parents, find_work, spread_wave, settle_wave,
+    enter_vertices, forget_rows, adopt_parents, find_work, search_rows_cached, pull_rows,
+    settle_ranks,
 )  # fmt: skip
 """All of them, for whoever compiles or checks them."""
 
@@ -317,7 +319,8 @@ def top_down(
     return awake_count, scout_count, int(examined[0])
 
 
-def bottom_up(
+def _bottom_up(
+    search: Any,
     indptr: Any,
     indices: Any,
     hub: Any,
@@ -329,9 +332,7 @@ def bottom_up(
     visited: Any,
     frontier: Any,
     next_frontier: Any,
-    n_threads: int,
 ) -> tuple[int, float, int]:
-    """Let every unvisited row look for a parent in the frontier."""
     next_frontier[:] = 0
     examined = _counter(visited)
     bitmaps = _narrow(visited), _narrow(frontier), _narrow(next_frontier)
@@ -341,7 +342,7 @@ def bottom_up(
             for first_row, last_row, width in block.spans:
                 last_row = min(last_row, n_long_rows)
                 launch(
-                    search_rows,
+                    search,
                     (last_row - first_row) * width,
                     indptr,
                     arcs,
@@ -357,6 +358,30 @@ def bottom_up(
     visited |= next_frontier
     _, block_counts, block_arcs = _scanned(next_frontier, mean_degree)
     return int(block_counts.sum()), float(block_arcs.sum()), int(examined[0])
+
+
+def bottom_up(
+    indptr: Any, indices: Any, hub: Any, hub_vertex: Any, vertex: Any, mean_degree: Any,
+    n_long_rows: int, parent: Any, visited: Any, frontier: Any, next_frontier: Any, n_threads: int,
+) -> tuple[int, float, int]:  # fmt: skip
+    """Let every unvisited row look for a parent in the frontier."""
+    return _bottom_up(
+        search_rows,
+        indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent, visited,
+        frontier, next_frontier,
+    )  # fmt: skip
+
+
+def bottom_up_cached(
+    indptr: Any, indices: Any, hub: Any, hub_vertex: Any, vertex: Any, mean_degree: Any,
+    n_long_rows: int, parent: Any, visited: Any, frontier: Any, next_frontier: Any, n_threads: int,
+) -> tuple[int, float, int]:  # fmt: skip
+    """The same, with a cache in software for the frontier."""
+    return _bottom_up(
+        search_rows_cached,
+        indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent, visited,
+        frontier, next_frontier,
+    )  # fmt: skip
 
 
 def _scanned(words: Any, mean_degree: Any) -> tuple[Any, Any, Any]:
@@ -416,23 +441,3 @@ def adopt(ids: Any, vertices: Any, first: int, parent: Any) -> int:
     adopted = _counter(ids)
     launch(adopt_parents, ids.size, ids, vertices, int(first), parent, adopted)
     return int(adopted[0])
-
-
-def wavefront(indptr: Any, indices: Any, source: int, level: Any) -> int:
-    """A whole search as a plain wavefront, level by level; returns how many there were.
-
-    The baseline of Harish and Narayanan: a thread for each vertex, and no direction but down.
-    """
-    xp = array_module(level)
-    wave, visited, updated = (xp.zeros(level.size, np.int8) for _ in range(3))
-    wave[source] = visited[source] = 1
-    level[:] = -1
-    level[source] = 0
-    going = xp.ones(1, np.int64)
-    n_levels = 0
-    while int(going[0]):
-        going[0] = 0
-        launch(spread_wave, level.size, indptr, indices, wave, visited, level, updated)
-        launch(settle_wave, level.size, wave, visited, updated, going)
-        n_levels += 1
-    return n_levels

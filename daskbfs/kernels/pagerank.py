@@ -4,7 +4,8 @@
 the memory traffic for an error of 1e-7 of a rank, since sums are kept in float64; or as float64,
 where more is asked for. Rows are sorted by degree, hubs first, so most of what is pulled lies in
 the cache. Threads claim pieces of equally many arcs. Sums have four accumulators: one would wait
-for each addition before the next.
+for each addition before the next. The GPU's kernels have the same names and arguments:
+:mod:`daskbfs.kernels.gpu_pagerank`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,15 @@ def _pulled(indices, contribution, begin, end):
         a += np.float64(contribution[indices[e]])
         e += _ONE
     return (a + b) + (c + d)
+
+
+def begin_ranks(out_degree, share, rank, passed_on):
+    """Make every rank its share; returns the rank of rows without arcs out of them."""
+    n_rows = out_degree.size
+    rank[:n_rows] = share[:n_rows]
+    dangling = out_degree == 0
+    passed_on[:n_rows] = np.where(dangling, 0, rank[:n_rows] / np.maximum(out_degree, 1))
+    return float(rank[:n_rows][dangling].sum())
 
 
 @parallel_kernel

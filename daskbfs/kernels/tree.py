@@ -72,8 +72,13 @@ def levels_from_parents(parent, level, n_threads):
 
 
 @inlined
-def _has(indices, begin, end, wanted):
-    """Whether a sorted row holds a neighbour."""
+def _has(indices, begin, end, wanted, ascending):
+    """Whether a row holds a neighbour."""
+    if not ascending:
+        for e in range(begin, end):
+            if indices[e] == wanted:
+                return True
+        return False
     while begin < end:
         middle = (begin + end) >> 1
         if indices[middle] < wanted:
@@ -86,7 +91,9 @@ def _has(indices, begin, end, wanted):
 
 
 @inlined
-def _check_row(row, out_indptr, out_indices, in_indptr, in_indices, parent, level, last_level):
+def _check_row(
+    row, out_indptr, out_indices, in_indptr, in_indices, ascending, parent, level, last_level
+):
     """The first rule that a row breaks."""
     at = level[row]
     if at >= 0 and parent[row] != row:
@@ -94,9 +101,8 @@ def _check_row(row, out_indptr, out_indices, in_indptr, in_indices, parent, leve
             return ENDS_ELSEWHERE
         if level[parent[row]] != at - 1:
             return LEVEL_OF_PARENT
-        if not _has(
-            in_indices, np.int64(in_indptr[row]), np.int64(in_indptr[row + 1]), parent[row]
-        ):
+        begin, end = np.int64(in_indptr[row]), np.int64(in_indptr[row + 1])
+        if not _has(in_indices, begin, end, parent[row], ascending):
             return NOT_AN_EDGE
     if 0 <= at < last_level:
         code = OK
@@ -112,9 +118,12 @@ def _check_row(row, out_indptr, out_indices, in_indptr, in_indices, parent, leve
 
 @parallel_kernel
 def check_tree(
-    out_indptr, out_indices, in_indptr, in_indices, parent, level, last_level, n_threads
+    out_indptr, out_indices, in_indptr, in_indices, ascending, parent, level, last_level, n_threads
 ):
-    """Row and rule of the first offence as row * 8 + rule, or FINE."""
+    """Row and rule of the first offence as row * 8 + rule, or FINE.
+
+    ``ascending`` says that neighbours come by ascending rows.
+    """
     n_rows = parent.size
     n_pieces = (n_rows + _PIECE_ROWS - 1) // _PIECE_ROWS
     claimed = shared_counter()
@@ -124,7 +133,15 @@ def check_tree(
         while piece < n_pieces:
             for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
                 code = _check_row(
-                    row, out_indptr, out_indices, in_indptr, in_indices, parent, level, last_level
+                    row,
+                    out_indptr,
+                    out_indices,
+                    in_indptr,
+                    in_indices,
+                    ascending,
+                    parent,
+                    level,
+                    last_level,
                 )
                 if code != OK:
                     offence = min(offence, row * _CODES + code)

@@ -2,7 +2,9 @@
 
 Every partition keeps a bitmap of all visited vertices and takes each merged frontier into it. A
 top-down step finds vertices of other partitions too, and keeps their parents to itself until the
-end: only visited bits travel during a search. A bottom-up step finds own rows only.
+end: only visited bits travel during a search. A bottom-up step finds own rows only. Where
+accelerators mirror the CPU's partitions, either these search a level or the mirrors do; whoever
+waits takes the frontier in, and mirrors owe what they found to the owners.
 Method: Sallinen, Gharaibeh, Ripeanu (Accelerating Direction-Optimized BFS on Hybrid Architectures).
 """
 
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daskbfs.arrays import owned
-from daskbfs.direction import Policy, Summary
+from daskbfs.direction import Choice, Implementation, Policy, Summary
 from daskbfs.home import HostHome
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
@@ -36,6 +38,8 @@ class Message:
     summary: Summary
     wanted: tuple[int, ...] | None
     """Targets not yet reached; None when there are none to wait for."""
+    implementation: Implementation | None = None
+    """None: all partitions search, each on its device."""
 
 
 class LastMessage(Message):
@@ -63,15 +67,18 @@ class BFS:
     depth_limit: int | None = None
     targets: tuple[int, ...] | None = None
     serial_arcs: int = 4096
+    choice: Choice | None = None
+    """Between partitions and their mirrors; None leaves these idle."""
 
     def first(self, numbering: Numbering) -> Message:
         """The source alone is the frontier."""
         frontier = Frontier(1, ids=np.array([self.source], np.uint32))
         summary = Summary.at_source(numbering.n_rows, numbering.n_arcs, self.degree)
-        return self._decide(0, frontier, Direction.TOP_DOWN, summary, self.targets)
+        return self._decide(numbering, 0, frontier, Direction.TOP_DOWN, summary, self.targets)
 
     def _decide(
         self,
+        numbering: Numbering,
         level: int,
         frontier: Frontier,
         direction: Direction,
@@ -85,7 +92,10 @@ class BFS:
         kind = LastMessage if done else Message
         if not done:
             direction = self.policy(direction, summary)
-        return kind(level, frontier, direction, summary, wanted)
+        implementation = None
+        if numbering.mirrored and self.choice is not None:
+            implementation = self.choice(direction, summary)
+        return kind(level, frontier, direction, summary, wanted, implementation)
 
     def open(self, partition: Partition, worker: str | None) -> Lease:
         """Only the source and the padding rows are visited."""
@@ -107,12 +117,16 @@ class BFS:
         home, frontier = partition.home, message.frontier
         with lease.level(message.level), home.active():
             here = self._arrived(partition, message)
-            if message.direction is Direction.TOP_DOWN:
+            if _waits(partition, message):
+                self._enter(partition, lease, here)
+                counts = None
+            elif message.direction is Direction.TOP_DOWN:
                 few = message.summary.scout_count < self.serial_arcs
                 counts = self._top_down(partition, lease, frontier, here, 1 if few else n_threads())
             else:
-                counts = self._bottom_up(partition, lease, here, n_threads())
-        found, scout_count, examined = counts
+                cached = message.implementation is Implementation.BGC
+                counts = self._bottom_up(partition, lease, here, n_threads(), cached)
+        found, scout_count, examined = counts or (None, 0.0, 0)
         record = LevelRecord(
             level=message.level,
             direction=message.direction,
@@ -125,7 +139,7 @@ class BFS:
             exchanged_bytes=0 if _alone(partition) else frontier.nbytes,
             scout_count=round(message.summary.scout_count),
         )
-        return Reply((found,), scout_count, (record,))
+        return Reply(() if found is None else (found,), scout_count, (record,))
 
     def _arrived(self, partition: Partition, message: Message) -> Frontier:
         """The frontier in the partition's home; alone, only the first comes from elsewhere."""
@@ -167,7 +181,7 @@ class BFS:
         return Frontier(awake_count, ids=found), scout_count, examined
 
     def _bottom_up(
-        self, partition: Partition, lease: Lease, here: Frontier, threads: int
+        self, partition: Partition, lease: Lease, here: Frontier, threads: int, cached: bool
     ) -> tuple[Frontier, float, int]:
         """Let own rows look for a parent in the frontier."""
         home, alone = partition.home, _alone(partition)
@@ -176,7 +190,9 @@ class BFS:
         words = lease.spare_bitmap(bitmap)
         if not alone:
             words = words[: partition.n_padded // 64]
-        awake_count, scout_count, examined = home.kernels.bottom_up(
+        kernels = home.kernels
+        search = kernels.bottom_up_cached if cached else kernels.bottom_up
+        awake_count, scout_count, examined = search(
             partition.into.indptr,
             partition.into.indices,
             partition.into.hub,
@@ -259,8 +275,12 @@ class BFS:
             found, scout_count = _united(numbering, pieces)
         else:
             found = _joined(numbering, pieces)
+        if numbering.degree is not None:
+            scout_count = _arcs_of(numbering, numbering.degree, found)
         summary = message.summary.after(message.direction, found.size, scout_count)
-        return self._decide(message.level + 1, found, message.direction, summary, message.wanted)
+        return self._decide(
+            numbering, message.level + 1, found, message.direction, summary, message.wanted
+        )
 
     def done(self, message: Message) -> bool:
         """Whether the frontier is empty, or a limit or all targets are reached."""
@@ -279,7 +299,13 @@ class BFS:
         ids = np.concatenate([np.empty(0, np.uint32), *lease.claims])
         home = partition.home
         with home.active():
-            return ids, home.get(lease.elsewhere[home.put(ids)])
+            found = home.get(lease.elsewhere[home.put(ids)])
+            if not partition.mirror:
+                return ids, found
+            parent = home.get(lease.parent)  # of rows that are another's, all of them
+        rows = np.flatnonzero(parent != NONE)
+        mine = (rows + partition.first).astype(np.uint32)
+        return np.concatenate([ids, mine]), np.concatenate([found, parent[rows]])
 
     def settle(
         self,
@@ -288,6 +314,8 @@ class BFS:
         owed: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> Part:
         """By row, the parent as a vertex index; where no own step found one, another's did."""
+        if partition.mirror:
+            return Part(partition.first, np.empty(0, np.uint32))
         home, missing, first = partition.home, lease.missing, np.uint32(partition.first)
         with home.active():
             for ids, found in owed:
@@ -306,6 +334,24 @@ class BFS:
 def _alone(partition: Partition) -> bool:
     """Whether there is no other partition."""
     return partition.numbering.n_partitions == 1
+
+
+def _arcs_of(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
+    """How many arcs leave a frontier, counted: where rows are in no order, means say little."""
+    if numbering.n_partitions == 1:  # the frontier is still where it was found
+        get = numbering.home.get
+        found = Frontier(
+            found.size,
+            ids=None if found.ids is None else get(found.ids[: found.size]),
+            words=None if found.words is None else get(found.words),
+        )
+    return int(degree[found.as_list()].sum(dtype=np.int64))
+
+
+def _waits(partition: Partition, message: Message) -> bool:
+    """Whether this level is for a partition's mirror to search, or for its owner."""
+    chosen = message.implementation
+    return partition.mirror is not (chosen is not None and chosen.on_mirrors)
 
 
 def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:

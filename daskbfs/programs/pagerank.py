@@ -18,12 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from daskbfs.kernels.compiling import n_threads
-from daskbfs.kernels.pagerank import pull_ranks
 from daskbfs.lease import LevelLease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.programs import Part
 from daskbfs.telemetry import LevelRecord
-from daskbfs.types import Device, Direction
+from daskbfs.types import Direction
 
 _ROUGH = 1e-6  # of all ranks together, which are 1
 
@@ -80,12 +79,13 @@ class RankLease(LevelLease):
         self, partition: Partition, share: np.ndarray, dtype: type, worker: str | None
     ) -> None:
         super().__init__(worker)
-        take, n = partition.home.take, partition.n_padded
-        self.share = share
-        self.rank = take(n, np.float64)
-        self.contribution = take(n, dtype)
-        self.passed_on = take(n, dtype)
-        self.out_degree = np.diff(partition.out.indptr).astype(np.uint32)
+        home, n, indptr = partition.home, partition.n_padded, partition.out.indptr
+        alone = partition.numbering.n_partitions == 1
+        self.share = home.put(share)
+        self.rank = home.take(n, np.float64)
+        self.contribution = home.take(n if alone else 0, dtype)
+        self.passed_on = home.take(n, dtype)
+        self.out_degree = (indptr[1:] - indptr[:-1]).astype(np.uint32, copy=False)
         self.last: Message | None = None
 
     @property
@@ -121,10 +121,11 @@ class PageRank:
         return Message(0, None, 1.0, 1.0, math.inf)
 
     def open(self, partition: Partition, worker: str | None) -> RankLease:
-        """Ranks as they are to begin with."""
-        if partition.home.device is not Device.CPU:
-            raise RuntimeError(
-                f"PageRank has no kernels for device '{partition.home.device}' yet: use CPU workers"
+        """Room for ranks, in the partition's home."""
+        if partition.numbering.mirrored:
+            raise ValueError(
+                "strategy 'mirror' has every row twice, which PageRank would count twice: "
+                "distribute the graph with another strategy"
             )
         n_rows = partition.n_rows
         share = np.array([1 / self.n_vertices])
@@ -132,26 +133,27 @@ class PageRank:
             mine = (self.ids >= partition.first) & (self.ids < partition.first + n_rows)
             share = np.zeros(max(2, n_rows))  # one entry alone would stand for all rows
             share[self.ids[mine] - partition.first] = self.weights[mine]
-        lease = RankLease(partition, share, self.dtype, worker)
-        lease.rank[:n_rows] = share[0] if share.size == 1 else share[:n_rows]
-        return lease
+        with partition.home.active():
+            return RankLease(partition, share, self.dtype, worker)
 
     def compute(self, partition: Partition, lease: RankLease, message: Message) -> Reply:
         """One iteration."""
         start = time.perf_counter()
+        home = partition.home
         alone = partition.numbering.n_partitions == 1
-        with lease.level(message.level):
+        with lease.level(message.level), home.active():
             if message.level == 0:
                 changed, dangling = 0.0, self._begin(partition, lease)
             else:
                 changed, dangling = self._pull(partition, lease, message)
             if alone:
                 lease.contribution, lease.passed_on = lease.passed_on, lease.contribution
+            found = () if alone else ((partition.first, home.get(lease.passed_on)),)
         numbering, sent = partition.numbering, message.contribution
         record = LevelRecord(
             level=message.level,
             direction=Direction.BOTTOM_UP,
-            device=partition.home.device,
+            device=home.device,
             partition=partition.number,
             worker=lease.worker,
             frontier_vertices=numbering.n_rows,
@@ -160,24 +162,24 @@ class PageRank:
             exchanged_bytes=0 if sent is None else sent.nbytes,
             scout_count=numbering.n_arcs,
         )
-        found = () if alone else ((partition.first, lease.passed_on),)
         return Reply(found, changed, dangling, (record,))
 
     def _begin(self, partition: Partition, lease: RankLease) -> float:
         """What rows pass on to begin with; returns the rank of those that pass on nothing."""
-        n = partition.n_rows
-        degree, rank = lease.out_degree, lease.rank[:n]
-        lease.passed_on[n:] = lease.contribution[n:] = 0
-        lease.passed_on[:n] = np.where(degree > 0, rank / np.maximum(degree, 1), 0)
-        return float(rank[degree == 0].sum())
+        for padded in (lease.passed_on, lease.contribution):
+            padded[partition.n_rows :] = 0
+        dangling: float = partition.home.rank_kernels.begin_ranks(
+            lease.out_degree, lease.share, lease.rank, lease.passed_on
+        )
+        return dangling
 
     def _pull(
         self, partition: Partition, lease: RankLease, message: Message
     ) -> tuple[float, float]:
-        contribution = lease.contribution
+        home, contribution = partition.home, lease.contribution
         if message.contribution is not None:
-            contribution = partition.home.put(message.contribution)
-        changed, dangling = pull_ranks(
+            contribution = home.put(message.contribution)
+        changed, dangling = home.rank_kernels.pull_ranks(
             partition.into.indptr,
             partition.into.indices,
             lease.out_degree,
@@ -235,7 +237,7 @@ class PageRank:
     def settle(self, partition: Partition, lease: RankLease, owed: Sequence[tuple[()]]) -> RankPart:
         """The ranks of own rows."""
         assert lease.last is not None
-        last = lease.last
-        return RankPart(
-            partition.first, lease.rank, last.level - 1, last.inflow_before, last.changed
-        )
+        last, home = lease.last, partition.home
+        with home.active():
+            rank = home.get(lease.rank)
+        return RankPart(partition.first, rank, last.level - 1, last.inflow_before, last.changed)

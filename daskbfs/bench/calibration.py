@@ -1,0 +1,235 @@
+"""The numbers that policies decide by, fitted to a machine.
+
+Whatever implementation searches a level, the frontier before and after it is the same. So each
+implementation is timed on all levels of some searches, and what a policy would have taken with any
+numbers is added up from these times.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import yaml
+
+from daskbfs import __version__, config, machine
+from daskbfs.direction import Implementation, Summary, adaptive, beamer, by_frontier
+from daskbfs.distribution import DistributedGraph
+from daskbfs.graph import Graph
+from daskbfs.progress import Progress, silent
+from daskbfs.search import bfs
+from daskbfs.series import LevelView, levels_of
+from daskbfs.types import Device, Direction
+
+_FACTORS = [2.0**n for n in range(13)]  # 1 to 4096
+_AS_GOOD = 1.005  # costs that differ by less are noise
+_ALWAYS = dict.fromkeys(("alpha", "beta", "gamma"), math.inf)  # bottom-up
+_FORCED = {
+    Implementation.TC: {"alpha": 0.0},
+    Implementation.BC: _ALWAYS | {"alpha1": -1.0},
+    Implementation.BGC: _ALWAYS | {"alpha1": math.inf, "alpha2": -1.0},
+    Implementation.BG: _ALWAYS | {"alpha1": math.inf, "alpha2": math.inf},
+}
+"""Numbers with which the adaptive policy has no choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedLevel:
+    """A level, and what each implementation takes for it."""
+
+    awake_count: int
+    scout_count: float
+    seconds: Mapping[Implementation, float]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSearch:
+    """The levels of a search."""
+
+    n_rows: int
+    n_arcs: int
+    levels: Sequence[TimedLevel]
+
+    def summaries(self, chosen: Callable[[Summary, Direction], Direction]) -> Iterator[Summary]:
+        """How the search stands before each level, as it would be with some policy."""
+        first = self.levels[0]
+        summary = Summary.at_source(self.n_rows, self.n_arcs, round(first.scout_count))
+        direction = Direction.TOP_DOWN
+        for n, _ in enumerate(self.levels):
+            direction = chosen(summary, direction)
+            yield summary
+            if n + 1 < len(self.levels):
+                after = self.levels[n + 1]
+                summary = summary.after(direction, after.awake_count, after.scout_count)
+
+
+Numbers = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What some policy should decide by."""
+
+    policy: str
+    now: Numbers
+    proposed: Numbers
+    seconds_now: float
+    seconds_proposed: float
+    seconds_best: float
+    """If every level were searched in the best way."""
+
+
+def time_levels(
+    graph: Graph | DistributedGraph,
+    sources: Sequence[int],
+    *,
+    rounds: int,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> list[TimedSearch]:
+    """Search from each source in every way that the graph allows; the quickest of some rounds."""
+    mirrored = isinstance(graph, DistributedGraph) and graph.strategy == "mirror"
+    ways = list(_FORCED) if mirrored else [Implementation.TC, Implementation.BC]
+    whole = graph.graph if isinstance(graph, DistributedGraph) else graph
+    found = []
+    for n, source in enumerate(sources):
+        seconds: list[dict[Implementation, float]] = []
+        views: list[LevelView] = []
+        for _, way in itertools.product(range(rounds + 1), ways):  # the first loads the kernels
+            views = _levels(graph, source, way, threads)
+            seconds = seconds or [{} for _ in views]
+            for level, view in zip(seconds, views, strict=True):
+                level[way] = min(view.slowest_seconds, level.get(way, math.inf))
+        levels = [
+            TimedLevel(view.frontier_vertices, view.mean_degree * view.frontier_vertices, times)
+            for view, times in zip(views, seconds, strict=True)
+        ]
+        found.append(TimedSearch(whole.n_rows, whole.n_arcs, levels))
+        progress("calibrating", n + 1, len(sources))
+    return found
+
+
+def _levels(
+    graph: Graph | DistributedGraph, source: int, way: Implementation, threads: int | None
+) -> list[LevelView]:
+    driver = "resident" if isinstance(graph, DistributedGraph) else "direct"
+    numbers = {f"daskbfs.direction.adaptive.{k}": v for k, v in _FORCED[way].items()}
+    with dask.config.set(numbers):
+        result = bfs(graph, source, driver=driver, direction="adaptive", threads=threads)
+    return levels_of(result.levels)
+
+
+def propose(searches: Sequence[TimedSearch]) -> list[Proposal]:
+    """Numbers for both policies that have some to fit: those that cost least."""
+    ways = set(searches[0].levels[0].seconds)
+    found = [
+        _fitted("beamer", ("alpha", "beta"), searches),
+        _fitted("adaptive", ("alpha", "beta", "gamma"), searches),
+    ]
+    if Implementation.BG in ways:
+        found[1] = _fitted("adaptive", ("alpha1", "alpha2"), searches, found[1].proposed)
+    return found
+
+
+def _fitted(
+    policy: str, free: Sequence[str], searches: Sequence[TimedSearch], fixed: Numbers | None = None
+) -> Proposal:
+    now = {k: float(v) for k, v in config.get(f"direction.{policy}").items()}
+    start = now | dict(fixed or {})
+    costs = {
+        values: cost(policy, start | dict(zip(free, values, strict=True)), searches)
+        for values in itertools.product(_FACTORS, repeat=len(free))
+        if free != ("alpha1", "alpha2") or values[0] >= values[1]
+    }
+    least = min(costs.values())
+
+    def distance(values: Sequence[float]) -> float:
+        pairs = zip(free, values, strict=True)
+        return sum(abs(math.log(value / start[name])) for name, value in pairs)
+
+    good = [values for values, seconds in costs.items() if seconds <= _AS_GOOD * least]
+    nearest = min(good, key=distance)
+    fitted = start | {k: float(f"{v:.3g}") for k, v in zip(free, nearest, strict=True)}
+    if cost(policy, start, searches) <= _AS_GOOD * least:
+        fitted = start
+    best = sum(min(level.seconds.values()) for search in searches for level in search.levels)
+    seconds = (cost(policy, now, searches), cost(policy, fitted, searches), best)
+    return Proposal(policy, now, fitted, *seconds)
+
+
+def cost(policy: str, numbers: Numbers, searches: Sequence[TimedSearch]) -> float:
+    """What a policy would have taken for some searches."""
+    total = 0.0
+    for search in searches:
+        for level, way in zip(search.levels, _ways(policy, numbers, search), strict=True):
+            total += level.seconds[way]
+    return total
+
+
+def _ways(policy: str, numbers: Numbers, search: TimedSearch) -> Iterator[Implementation]:
+    """What a policy would have chosen for each level."""
+    both = Implementation.BG in search.levels[0].seconds
+    directions: list[Direction] = []
+
+    def chosen(summary: Summary, now: Direction) -> Direction:
+        if policy == "beamer":
+            now = beamer(now, summary, alpha=numbers["alpha"], beta=numbers["beta"])
+        else:
+            rules = {k: numbers[k] for k in ("alpha", "beta", "gamma")}
+            now = adaptive(now, summary, **rules)
+        directions.append(now)
+        return now
+
+    for summary in search.summaries(chosen):
+        way = Implementation.TC
+        if directions[-1] is Direction.BOTTOM_UP:
+            way = Implementation.BC
+            if both and policy == "adaptive":
+                limits = {k: numbers[k] for k in ("alpha1", "alpha2")}
+                way = by_frontier(Direction.BOTTOM_UP, summary, **limits)
+        yield way
+
+
+def as_yaml(proposals: Sequence[Proposal]) -> str:
+    """The proposals as a file for Dask's configuration."""
+    numbers = {p.policy: dict(p.proposed) for p in proposals}
+    text: str = yaml.safe_dump({"daskbfs": {"direction": numbers}}, sort_keys=False)
+    return text
+
+
+def report(
+    graph: str, searches: Sequence[TimedSearch], proposals: Sequence[Proposal], device: Device
+) -> dict[str, Any]:
+    """All of it, for ``--json``."""
+    return {
+        "daskbfs": __version__,
+        "machine": machine.describe(),
+        "graph": graph,
+        "device": str(device),
+        "proposals": [
+            {
+                "policy": p.policy,
+                "now": dict(p.now),
+                "proposed": dict(p.proposed),
+                "seconds_now": p.seconds_now,
+                "seconds_proposed": p.seconds_proposed,
+                "seconds_best": p.seconds_best,
+            }
+            for p in proposals
+        ],
+        "searches": [
+            [
+                {
+                    "frontier_vertices": level.awake_count,
+                    "scout_count": level.scout_count,
+                    "seconds": {str(k): v for k, v in level.seconds.items()},
+                }
+                for level in search.levels
+            ]
+            for search in searches
+        ],
+    }

@@ -1,0 +1,118 @@
+"""Pictures of systems side by side: figures 15 to 19 of SEI's note, from our rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from daskbfs.bench.side_by_side import Row, by_graph
+from daskbfs.plots import canvas, plain
+from daskbfs.series import COLOURS
+
+_MARKS = ("o", "s", "^", "D", "v", "P")
+_EMULATED = "hollow or hatched: emulated, no GPU's time"
+
+
+def picture(rows: Sequence[Row]) -> Any:
+    """All that the rows allow: curves over scales, or bars on one graph; and effort."""
+    there = [row for row in rows if row.harmonic_mean_teps]
+    if not there:
+        raise ValueError("no system came to a rate, so there is nothing to draw")
+    graphs = list(by_graph(there))
+    if len({row.scale for row in there}) > 1:
+        return _curves(there, f"{graphs[0]} to {graphs[-1]}")
+    return _bars(there, graphs[0])
+
+
+def _curves(rows: Sequence[Row], title: str) -> Any:
+    """Both kernels over scales (figures 15 to 18), and the largest scale against effort (19)."""
+    figure, panels = canvas(3, title)
+    names = list(dict.fromkeys(row.name for row in rows))
+    figure.set_size_inches(15, 4.6 + 0.09 * len(names))
+    styles = itertools.cycle(itertools.product(_MARKS, COLOURS))
+    for name, (mark, colour) in zip(names, styles, strict=False):
+        mine = [row for row in rows if row.name == name]
+        style = _style(mine[0], mark, colour)
+        scales = [row.scale for row in mine]
+        panels[0].plot(scales, [row.kernel1_seconds for row in mine], label=name, **style)
+        panels[1].plot(scales, [_gteps(row) for row in mine], label=name, **style)
+        if mine[-1].source_lines:
+            panels[2].plot([mine[-1].source_lines], [_gteps(mine[-1])], label=name, **style)
+    for panel, label in zip(panels[:2], ("Kernel 1 (s)", "Kernel 2 (GTEPS)"), strict=True):
+        panel.set_xlabel("scale (2**scale vertices)")
+        panel.set_ylabel(label)
+        panel.set_yscale("log")
+        panel.set_xticks(sorted({row.scale for row in rows if row.scale is not None}))
+    _effort_axes(panels[2], f"scale {max(row.scale or 0 for row in rows)}")
+    figure.legend(
+        *panels[1].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=5,
+        frameon=False,
+        fontsize="small",
+    )
+    _note(figure, rows)
+    return figure
+
+
+def _bars(rows: Sequence[Row], title: str) -> Any:
+    """Kernels and memory of each system on one graph, and its rate against effort."""
+    figure, panels = canvas(4, title)
+    figure.set_size_inches(17, 2.4 + 0.24 * len(rows))
+    columns = (
+        ("Kernel 1 (s)", [row.kernel1_seconds or 0.0 for row in rows]),
+        ("Kernel 2 (GTEPS)", [_gteps(row) for row in rows]),
+        ("peak memory (GiB)", [(row.peak_bytes or 0) / 2**30 for row in rows]),
+    )
+    for panel, colour, (label, values) in zip(panels[:3], COLOURS[:3], columns, strict=True):
+        drawn = panel.barh(range(len(rows)), values, color=colour)
+        for bar, row in zip(drawn, rows, strict=True):
+            if row.emulated:
+                bar.set(facecolor="white", edgecolor=colour, hatch="///")
+        panel.set_yticks(range(len(rows)), [plain(row.name) for row in rows])
+        panel.invert_yaxis()
+        panel.grid(axis="y", visible=False)
+        panel.grid(axis="x", alpha=0.3)
+        panel.set_xlabel(label)
+    panels[1].set_xscale("log")
+    for panel in panels[1:3]:
+        panel.tick_params(labelleft=False)
+    for row in rows:
+        if row.source_lines:
+            style = _style(row, "o", COLOURS[5])
+            panels[3].plot([row.source_lines], [_gteps(row)], **style)
+            panels[3].annotate(
+                plain(row.name), (row.source_lines, _gteps(row)), fontsize="xx-small"
+            )
+    _effort_axes(panels[3], "effort")
+    _note(figure, rows)
+    return figure
+
+
+def _gteps(row: Row) -> float:
+    return (row.harmonic_mean_teps or 0.0) / 1e9
+
+
+def _style(row: Row, mark: str, colour: str) -> dict[str, Any]:
+    """Emulated devices are drawn hollow: their time is no GPU's."""
+    face = "white" if row.emulated else colour
+    return {
+        "marker": mark,
+        "color": colour,
+        "markerfacecolor": face,
+        "linestyle": ":" if row.emulated else "-",
+    }
+
+
+def _effort_axes(panel: Any, title: str) -> None:
+    panel.set_title(title, fontsize="medium")
+    panel.set_xlabel("source lines")
+    panel.set_ylabel("Kernel 2 (GTEPS)")
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+
+
+def _note(figure: Any, rows: Sequence[Row]) -> None:
+    if any(row.emulated for row in rows):
+        figure.text(0.995, 0.995, _EMULATED, ha="right", va="top", fontsize="small")
