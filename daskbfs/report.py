@@ -217,26 +217,33 @@ def _page(records: Records, shown: Sequence[Shown]) -> str:
             f"<h2>{html.escape(_label(name, records))}: levels of the search from "
             f"{html.escape(str(trial['source']))}</h2>{_levels(trial)._repr_html_()}"
         )
+    return whole_page("daskbfs report", parts)
+
+
+def whole_page(title: str, parts: Sequence[str]) -> str:
+    """A page that needs nothing else."""
     body = "\n".join(parts)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>daskbfs report</title><style>{_STYLE}</style></head>\n<body>\n{body}\n"
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n"
         f"<p>Made by daskbfs {html.escape(__version__)}.</p>\n</body></html>\n"
     )
 
 
 def _machines(records: Records) -> list[str]:
     """The machines that the records come from."""
-    told = []
-    for found in [*records.runs.values(), *records.sweeps.values(), *records.cuts.values()]:
-        machine = found["machine"]
-        memory = machine["memory_bytes"] / 2**30
-        told.append(
-            f"<p>Measured on {html.escape(str(machine['cpu']))}, {int(machine['cores'])} cores, "
-            f"{memory:.0f} GiB, with Python {html.escape(str(machine['python']))}, numba "
-            f"{html.escape(str(machine['numba']))}, Dask {html.escape(str(machine['dask']))}.</p>"
-        )
-    return list(dict.fromkeys(told))
+    all_records = [*records.runs.values(), *records.sweeps.values(), *records.cuts.values()]
+    return list(dict.fromkeys(machine_html(found["machine"]) for found in all_records))
+
+
+def machine_html(machine: Mapping[str, Any]) -> str:
+    """Where something was measured."""
+    memory = machine["memory_bytes"] / 2**30
+    return (
+        f"<p>Measured on {html.escape(str(machine['cpu']))}, {int(machine['cores'])} cores, "
+        f"{memory:.0f} GiB, with Python {html.escape(str(machine['python']))}, numba "
+        f"{html.escape(str(machine['numba']))}, Dask {html.escape(str(machine['dask']))}.</p>"
+    )
 
 
 def _runs_table(runs: Mapping[str, dict[str, Any]]) -> str:
@@ -270,10 +277,15 @@ def _runs_table(runs: Mapping[str, dict[str, Any]]) -> str:
 
 
 def _figure(number: int, shown: Shown) -> str:
-    picture = base64.b64encode(rendered(shown.figure, "svg")).decode()
+    caption = f"{html.escape(shown.caption)} (After {html.escape(shown.paper)}.)"
+    return picture_html(shown.figure, f"Figure {number}. {caption}", shown.caption)
+
+
+def picture_html(figure: Any, caption: str, alternative: str) -> str:
+    """A picture in the page itself; the caption is HTML, what stands for the picture is text."""
+    picture = base64.b64encode(rendered(figure, "svg")).decode()
     return (
-        f'<figure><img alt="{html.escape(shown.caption)}" '
+        f'<figure><img alt="{html.escape(alternative)}" '
         f'src="data:image/svg+xml;base64,{picture}">'
-        f"<figcaption>Figure {number}. {html.escape(shown.caption)} (After "
-        f"{html.escape(shown.paper)}.)</figcaption></figure>"
+        f"<figcaption>{caption}</figcaption></figure>"
     )

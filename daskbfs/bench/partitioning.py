@@ -7,10 +7,11 @@ exchange included; kernel times, the slowest worker's at each level, stand besid
 
 from __future__ import annotations
 
+import functools
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def main(
 
 def _rate_alone(graph: Graph, n_sources: int) -> float:
     """The rate of one worker with all cores."""
-    return _rate(distribute(graph), n_sources)["teps"]
+    return search_rate(distribute(graph), n_sources)["teps"]
 
 
 def sweep(
@@ -96,8 +97,10 @@ def sweep(
     n_sources: int,
     shares: Sequence[float],
     progress: Progress = silent,
+    rate: Rate | None = None,
 ) -> list[dict[str, Any]]:
-    """Rates of all strategies at all shares."""
+    """Rates of all strategies at all shares; None: of searches."""
+    rate = rate or search_rate
     points: list[dict[str, Any]] = []
     for share in shares:
         for strategy in STRATEGIES:
@@ -109,22 +112,36 @@ def sweep(
                     "strategy": strategy,
                     "cpu_share": share,
                     "vertex_share": rows[0].size / graph.n_rows,
-                    **_rate(placed, n_sources),
+                    **rate(placed, n_sources),
                 }
             )
             placed.release()
     return points
 
 
-def _rate(placed: DistributedGraph, n_sources: int) -> dict[str, float]:
+Rate = Callable[[DistributedGraph, int], dict[str, Any]]
+"""Called with a graph and a number of searches; gives ``teps`` and ``kernel_seconds``."""
+
+
+def search_rate(
+    placed: DistributedGraph, n_sources: int, direction: str | None = None
+) -> dict[str, Any]:
+    """The rate of some searches, and where the time of the median one went."""
     sources = [int(v) for v in placed.random_sources(n_sources)]
-    bfs(placed, sources[0], driver="auto")  # warm
-    results = [bfs(placed, source, driver="auto") for source in sources]
+    search = functools.partial(bfs, placed, driver="auto", direction=direction)
+    search(sources[0])  # warm
+    results = [search(source) for source in sources]
     return {
         "teps": statistics.harmonic_mean([result.teps or 0.0 for result in results]),
         "seconds": statistics.median(result.seconds for result in results),
         "kernel_seconds": statistics.median(result.kernel_seconds for result in results),
+        "phases": mean_phases([result.phases.to_dict() for result in results]),
     }
+
+
+def mean_phases(phases: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of each phase."""
+    return {name: statistics.fmean(found[name] for found in phases) for name in phases[0]}
 
 
 def told(swept: dict[str, Any]) -> list[str]:
@@ -173,8 +190,7 @@ def picture(report: dict[str, Any]) -> Any:
     sweeps = report["sweeps"]
     figure, panels = canvas(len(sweeps) + 1, f"Search rates on {report['devices']}")
     for panel, swept in zip(panels, sweeps, strict=False):
-        for colour, strategy in zip(COLOURS, STRATEGIES, strict=False):
-            _line(panel, swept["points"], strategy, "teps", 1e-9, colour)
+        lines_by_share(panel, swept["points"], "teps", 1e-9)
         panel.axhline(swept["one_worker_teps"] * 1e-9, color="grey", linestyle="--")
         panel.annotate(
             "one worker, all cores",
@@ -188,8 +204,7 @@ def picture(report: dict[str, Any]) -> Any:
         panel.set_ylim(bottom=0)
         panel.set_title(swept["graph"])
         panel.set_ylabel("rate (GTEPS, end to end)")
-    for colour, strategy in zip(COLOURS, STRATEGIES, strict=False):
-        _line(panels[-1], sweeps[0]["points"], strategy, "vertex_share", 100.0, colour)
+    lines_by_share(panels[-1], sweeps[0]["points"], "vertex_share", 100.0)
     panels[-1].set_title(f"{sweeps[0]['graph']}: vertices")
     panels[-1].set_ylabel("vertices on the first worker (%)")
     for panel in panels:
@@ -198,17 +213,13 @@ def picture(report: dict[str, Any]) -> Any:
     return figure
 
 
-def _line(
-    panel: Any,
-    points: Sequence[dict[str, Any]],
-    strategy: str,
-    key: str,
-    factor: float,
-    colour: str,
-) -> None:
-    mine = [point for point in points if point["strategy"] == strategy]
-    shares = [100 * point["cpu_share"] for point in mine]
-    panel.plot(shares, [factor * point[key] for point in mine], "o-", label=strategy, color=colour)
+def lines_by_share(panel: Any, points: Sequence[dict[str, Any]], key: str, factor: float) -> None:
+    """A line for each strategy, over the CPU's share of the edges."""
+    for colour, strategy in zip(COLOURS, STRATEGIES, strict=False):
+        mine = [point for point in points if point["strategy"] == strategy]
+        shares = [100 * point["cpu_share"] for point in mine]
+        values = [factor * point[key] for point in mine]
+        panel.plot(shares, values, "o-", label=strategy, color=colour)
 
 
 if __name__ == "__main__":

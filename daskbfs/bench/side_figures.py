@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskbfs.bench.side_by_side import Row, by_graph
-from daskbfs.plots import canvas, plain
+from daskbfs.plots import canvas, legend_above, plain
 from daskbfs.series import COLOURS
 
 _MARKS = ("o", "s", "^", "D", "v", "P")
@@ -116,3 +116,34 @@ def _effort_axes(panel: Any, title: str) -> None:
 def _note(figure: Any, rows: Sequence[Row]) -> None:
     if any(row.emulated for row in rows):
         figure.text(0.995, 0.995, _EMULATED, ha="right", va="top", fontsize="small")
+
+
+def rates_side_by_side(rows: Sequence[Row], title: str) -> Any:
+    """The rate of each system on one graph."""
+    figure, (panel,) = canvas(1, title)
+    figure.set_size_inches(7, 1.6 + 0.28 * len(rows))
+    drawn = panel.barh(range(len(rows)), [_gteps(row) for row in rows], color=COLOURS[0])
+    for bar, row in zip(drawn, rows, strict=True):
+        if row.emulated:
+            bar.set(facecolor="white", edgecolor=COLOURS[0], hatch="///")
+    panel.set_yticks(range(len(rows)), [plain(row.name) for row in rows])
+    panel.invert_yaxis()
+    panel.set_xlabel("Kernel 2 (GTEPS)")
+    _note(figure, rows)
+    return figure
+
+
+def rates_over_scales(rows: Sequence[Row], title: str) -> Any:
+    """The rate of each system over scales."""
+    figure, (panel,) = canvas(1, title)
+    figure.set_size_inches(7, 4.2)
+    for n, name in enumerate(dict.fromkeys(row.name for row in rows)):
+        mine = [row for row in rows if row.name == name]
+        style = _style(mine[0], _MARKS[n % len(_MARKS)], COLOURS[n % len(COLOURS)])
+        panel.plot([row.scale for row in mine], [_gteps(row) for row in mine], label=name, **style)
+    panel.set_xlabel("scale (2**scale vertices)")
+    panel.set_ylabel("Kernel 2 (GTEPS)")
+    panel.set_xticks(sorted({row.scale for row in rows if row.scale is not None}))
+    legend_above(panel, 3)
+    _note(figure, rows)
+    return figure

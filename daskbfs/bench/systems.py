@@ -17,6 +17,7 @@ from typing import Any
 
 import dask
 import numpy as np
+from distributed import Client
 
 from daskbfs import machine
 from daskbfs.baselines import Edges, cpu_csr, cpu_list
@@ -26,9 +27,11 @@ from daskbfs.bench.lines import lines_of_file, lines_of_search
 from daskbfs.bench.trials import client_for, process_peaks
 from daskbfs.cluster import local_cluster
 from daskbfs.construction import build_graph
-from daskbfs.distribution import distribute
+from daskbfs.distribution import DistributedGraph, distribute
 from daskbfs.edges import ArrayEdges, Origin
+from daskbfs.graph import Graph
 from daskbfs.installed import check_device
+from daskbfs.result import BFSResult
 from daskbfs.search import bfs
 from daskbfs.types import Device
 
@@ -186,33 +189,40 @@ class Setting:
         """Of each worker's kernels."""
         return max(1, machine.n_cores() // 2) if self.sockets else None
 
-    @contextlib.contextmanager
-    def start(self) -> Iterator[Kernels]:
-        """A cluster, or none, that builds and searches so."""
-        where = client_for(
+    def client(self) -> contextlib.AbstractContextManager[Client | None]:
+        """A client of such a cluster; None is without Dask."""
+        return client_for(
             direct=self.driver == "direct",
             n_workers=self.n_cpu,
             devices=self.devices if self.n_gpu else (),
         )
-        with where as client:
+
+    def place(self, graph: Graph, client: Client | None) -> Graph | DistributedGraph:
+        """A graph where it is to be searched."""
+        if client is None:
+            return graph
+        placed: DistributedGraph = distribute(graph, client, strategy=self.strategy, seed=1)
+        return placed
+
+    def search(self, placed: Graph | DistributedGraph, source: int) -> BFSResult:
+        """One search."""
+        how = {"driver": self.driver, "direction": self.direction, "threads": self.threads}
+        found: BFSResult = bfs(placed, source, **how)  # type: ignore[arg-type]
+        return found
+
+    @contextlib.contextmanager
+    def start(self) -> Iterator[Kernels]:
+        """A cluster, or none, that builds and searches so."""
+        with self.client() as client:
 
             def kernel1(edges: Edges) -> Any:
                 stream = ArrayEdges(edges.heads, edges.tails, edges.n_vertices)
                 with dask.config.set(self.switches):
                     graph = build_graph(Origin(stream, False, "compared"))
-                if client is None:
-                    return graph
-                return distribute(graph, client, strategy=self.strategy, seed=1)
+                return self.place(graph, client)
 
             def kernel2(placed: Any, source: int) -> np.ndarray:
-                found = bfs(
-                    placed,
-                    source,
-                    driver=self.driver,
-                    direction=self.direction,
-                    threads=self.threads,
-                )
-                parent: np.ndarray = found.parent
+                parent: np.ndarray = self.search(placed, source).parent
                 return parent
 
             yield Kernels(kernel1, kernel2, process_peaks)
