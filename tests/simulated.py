@@ -25,6 +25,7 @@ from tests import naive
 # the emulator wants numba's compiler, which the simulator replaces: here nobody may call it
 sys.modules["daskbfs.kernels.emulator"] = ModuleType("daskbfs.kernels.emulator")
 test_gpu = importlib.import_module("tests.test_gpu")
+test_mirrors = importlib.import_module("tests.test_mirrors")
 
 DIRECTIONS = ("top_down", "bottom_up", "beamer")
 EMULATED = Device.GPU_EMULATED
@@ -144,6 +145,9 @@ def check_all(graph, source, *, streamed=False, on_two_devices=False):
         check_search(graph, source, devices, limit, direction)
     for devices, limit in ways:
         check_ranks(graph, devices, limit)
+    if on_two_devices:
+        parent, _ = test_mirrors.search(graph, source, [EMULATED] * 2)
+        daskbfs.validate(graph, source, parent, oracle(graph, source))
     if not graph.directed:
         check_baselines(graph, source)
     return len(searches) + 1

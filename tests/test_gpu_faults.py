@@ -98,9 +98,9 @@ def ranks():
 
 def mirrors():
     """Searches on a mirror, with the frontier's first words in a cache."""
-    graph = kronecker(13)  # its bitmap has more words than a block has threads
-    source = int(graph.random_sources(1)[0])
-    test_gpu.check(graph, source, test_mirrors.search(graph, source, [EMULATED] * 2)[0])
+    graph = kronecker(14)  # its bitmap has more words than a block has threads
+    for source in map(int, graph.random_sources(6)):
+        test_gpu.check(graph, source, test_mirrors.search(graph, source, [EMULATED] * 2)[0])
 
 
 def code():
