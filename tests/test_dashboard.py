@@ -185,7 +185,7 @@ def test_the_page_is_preloaded_also_under_a_prefix(tmp_path, browser, prefix):
 
 @pytest.mark.slow
 def test_a_running_search_is_seen_before_it_ends(browser):
-    path = daskbfs.from_edges(np.arange(2500)[:, None] + [0, 1], name="path")
+    path = daskbfs.from_edges(np.arange(1500)[:, None] + [0, 1], name="path")
     with (
         dask.config.set({"daskbfs.telemetry.levels": 800}),
         daskbfs.local_cluster(2) as cluster,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from daskbfs.bench.side_by_side import Row
 
 _PAPERS = ("000", "001", "002", "004")
-_WIDTHS = (26, 5, 16, 10, 12, 10, 6)
+_WIDTHS = (28, 5, 16, 10, 12, 10, 6)
 
 
 @click.command()
