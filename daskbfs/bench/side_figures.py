@@ -75,16 +75,16 @@ def _bars(rows: Sequence[Row], title: str) -> Any:
         panel.grid(axis="y", visible=False)
         panel.grid(axis="x", alpha=0.3)
         panel.set_xlabel(label)
-    panels[1].set_xscale("log")
+    for panel in panels[:2]:
+        panel.set_xscale("log")
     for panel in panels[1:3]:
         panel.tick_params(labelleft=False)
-    for row in rows:
-        if row.source_lines:
-            style = _style(row, "o", COLOURS[5])
-            panels[3].plot([row.source_lines], [_gteps(row)], **style)
-            panels[3].annotate(
-                plain(row.name), (row.source_lines, _gteps(row)), fontsize="xx-small"
-            )
+    counted = [row for row in rows if row.source_lines]
+    for row in counted:
+        panels[3].plot([row.source_lines], [_gteps(row)], **_style(row, "o", COLOURS[5]))
+    best = {row.source_lines: row for row in sorted(counted, key=_gteps)}
+    for lines, row in best.items():  # of those with equal effort, the fastest has its name there
+        panels[3].annotate(plain(row.name), (lines, _gteps(row)), fontsize="x-small")
     _effort_axes(panels[3], "effort")
     _note(figure, rows)
     return figure
