@@ -9,7 +9,7 @@ from daskbfs import config
 from daskbfs.graph import Outline, word_padded
 from daskbfs.memory import footprint
 from daskbfs.partition import Layout, arcs_before, lay_out, lay_out_to_fit, mirrored
-from daskbfs.strategy import MIRROR, choose
+from daskbfs.strategy import MIRROR, check_mirrors, choose
 from daskbfs.types import Device
 
 
@@ -41,7 +41,8 @@ class Cutting:
         """Cut the graph."""
         seed, share = self.wish.seed, self.wish.cpu_share
         if self.strategy == MIRROR:
-            return mirrored(lay_out(graph, max(1, self.n_cpu), "high", seed), self.n_others)
+            check_mirrors(self.n_cpu, self.n_others, share)
+            return mirrored(lay_out(graph, self.n_cpu, "high", seed))
         if self.n_others and share is None and self.other_bytes is not None:
             return lay_out_to_fit(
                 graph, self.n_cpu, self.n_others, self.other_bytes, self.strategy, seed

@@ -272,16 +272,10 @@ def layout_of(owner: np.ndarray, n_partitions: int) -> Layout:
     return Layout(rows, first, global_id, n_partitions)
 
 
-def mirrored(layout: Layout, n_mirrors: int) -> Layout:
+def mirrored(layout: Layout) -> Layout:
     """The same rows once more, for as many accelerators."""
-    n = layout.n_primary
-    if n_mirrors != n:
-        raise ValueError(
-            f"strategy 'mirror' was asked for with {n} CPU partitions and {n_mirrors} on "
-            "accelerators: each of these mirrors one of those, so there must be as many"
-        )
     first = np.concatenate([layout.first[:-1], layout.first])
-    return Layout(layout.rows * 2, first, layout.global_id, n)
+    return Layout(layout.rows * 2, first, layout.global_id, layout.n_primary)
 
 
 def number(graph: Outline, layout: Layout) -> Numbering:

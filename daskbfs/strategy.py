@@ -134,6 +134,21 @@ def check_strategy(strategy: str, *, mirrors: bool = False) -> None:
         raise ValueError(f"strategy {strategy!r} is unknown: choose one of {known}")
 
 
+def check_mirrors(n_cpu: int, n_others: int, cpu_share: float | None) -> None:
+    """Refuse mirrors where not every partition of the CPU's has one."""
+    if n_cpu == 0 or n_cpu != n_others:
+        raise ValueError(
+            f"strategy 'mirror' was asked for with {n_cpu} CPU partitions and {n_others} on "
+            "accelerators: each of these mirrors one of those, so start as many GPU workers as "
+            "CPU workers, or take another strategy"
+        )
+    if cpu_share is not None:
+        raise ValueError(
+            f"cpu_share {cpu_share} means nothing to strategy 'mirror', which gives both sides all "
+            "rows: leave it out"
+        )
+
+
 def check_share(cpu_share: float) -> float:
     """A share of the arcs, or a ValueError."""
     if not 0 <= cpu_share <= 1:

@@ -44,7 +44,7 @@ class PartitionSurvey:
 def survey(graph: Graph, layout: Layout, devices: Sequence[Device]) -> list[PartitionSurvey]:
     """Look at every partition of a layout."""
     owner = np.empty(graph.n_rows, np.uint32)
-    for p, rows in enumerate(layout.rows):
+    for p, rows in enumerate(layout.rows[: layout.n_primary]):
         owner[rows] = p
     found = []
     for p, rows in enumerate(layout.rows):
@@ -52,8 +52,9 @@ def survey(graph: Graph, layout: Layout, devices: Sequence[Device]) -> list[Part
         n_arcs = int(lengths.sum(dtype=np.int64))
         need = partition_footprint(graph, layout, p)
         seen = np.zeros(-(-graph.n_rows // WORD_BITS), np.uint64)
+        owned_by = np.uint32(p % layout.n_primary)
         crossing = boundary(
-            rows, graph.out.indptr, graph.out.indices, owner, np.uint32(p), seen, n_threads()
+            rows, graph.out.indptr, graph.out.indices, owner, owned_by, seen, n_threads()
         )
         found.append(
             PartitionSurvey(

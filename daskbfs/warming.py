@@ -43,7 +43,7 @@ def warm_mirror(device: Device) -> None:
     """Load or compile what only mirrors run."""
     path = np.arange(8)
     graph = construct(ArrayEdges(path[:-1], path[1:]))
-    layout = mirrored(lay_out(graph, 1), 1)
+    layout = mirrored(lay_out(graph, 1))
     numbering = number(graph, layout).on(device)
     partitions = [cut(graph, layout, p, numbering) for p in range(2)]
     program = BFS(0, 1, policy("bottom_up"), choice=_with_cache)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import dask
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -95,6 +96,23 @@ def test_an_emulated_gpu_is_timed_too_and_called_so(tmp_path):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "# gpu-emulated ran a GPU's kernels on the CPU" in done.stdout
+
+
+def test_a_file_that_is_there_is_not_replaced(tmp_path):
+    target = tmp_path / "daskbfs.yaml"
+    target.write_text("mine: 1")
+    done = CliRunner().invoke(main, ["calibrate", "kron:8", "--output", str(target)])
+    assert done.exit_code == 2
+    assert "is there already" in done.output
+    assert target.read_text() == "mine: 1"
+
+
+def test_numbers_that_cannot_be_fitted_are_named():
+    with (
+        dask.config.set({"daskbfs.direction.beamer.alpha": 0}),
+        pytest.raises(ValueError, match=r"beamer.alpha is 0: it must be above 0"),
+    ):
+        propose([invented(top_down_until(1))])
 
 
 @pytest.mark.parametrize("devices", ["cpu=2", "gpu-emulated=1", "cpu=1,gpu-emulated=2"])

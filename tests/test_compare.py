@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -44,8 +45,11 @@ def test_every_paper_has_its_systems():
     assert {s.name for s in chosen(["cpu-*"], [])} == {"cpu-list", "cpu-csr"}
     assert {s.paper for s in chosen([], ["001"])} == {"001"}
     assert "scipy" in {s.name for s in chosen(["cpu-csr"], [], peers=True)}
+    assert [s.name for s in chosen(["scipy"], [])] == ["scipy"]
     with pytest.raises(ValueError, match="no system is called 'gpu-cs'"):
         chosen(["gpu-cs"], [])
+    with pytest.raises(ValueError, match="no system of paper 004 is called daskbfs"):
+        chosen(["daskbfs"], ["004"])
 
 
 IN_PROCESS = [n for n, s in catalogue().items() if s.devices == (Device.CPU,) and s.paper != "peer"]
@@ -154,6 +158,28 @@ def test_a_program_is_run_for_each_source(tmp_path):
     assert row["kernel1_seconds"] == 0.5
     assert row["kernel2_seconds"] == [0.001] * 8
     assert row["harmonic_mean_teps"] > 1e5
+
+
+def test_a_program_that_hangs_is_ended_with_its_row(tmp_path):
+    pid = tmp_path / "pid"
+    script = tmp_path / "bfs.py"
+    script.write_text(
+        f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
+    )
+    command = f"slow={sys.executable} {script} {{edges}} {{source}}"
+    done = run("kron:7", "--system", "cpu-csr", "--peer-command", command, "--timeout", 8)
+    assert done.exit_code == 0, done.output
+    assert "not done after 8 s" in done.stdout or "was killed after" in done.stdout
+    assert not psutil.pid_exists(int(pid.read_text()))
+
+
+def test_parents_of_another_graph_are_wrong(course):
+    system = wrong("tree")
+    longer = Kernels(lambda edges: edges, lambda made, source: np.full(made.n_vertices, 10**9))
+    system = replace(system, start=lambda: contextlib.nullcontext(longer))
+    found = measured(system, course, 60)
+    assert found["validated"] is False
+    assert "of another graph" in found["failure"]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import daskbfs
+from daskbfs.cutting import Wish, choose_cut
 from daskbfs.direction import Implementation, by_frontier, policy
 from daskbfs.partition import cut, lay_out, mirrored, number
 from daskbfs.programs.bfs import BFS
 from daskbfs.superstep import Share, run_search
+from daskbfs.survey import survey
 from daskbfs.types import NONE, Device, Direction
 from tests.crew import Crew
 from tests.test_direction import summary
@@ -38,7 +40,7 @@ def search(graph, source, devices, *, way="bottom_up", choice=None):
     """A search in this process over partitions and their mirrors: parents by vertex, records."""
     n = len(devices) // 2
     choice = choice or always(Implementation.BGC)
-    layout = mirrored(lay_out(graph, n, "high"), n)
+    layout = mirrored(lay_out(graph, n, "high"))
     host = number(graph, layout)
     homes = {device: host.on(device) for device in set(devices)}
     partitions = [cut(graph, layout, p, homes[device]) for p, device in enumerate(devices)]
@@ -151,3 +153,17 @@ def test_a_mirror_that_is_lost_is_made_again(kron10, tmp_path):
 def test_mirrors_need_as_many_accelerators_as_cpus(kron10):
     with pytest.raises(ValueError, match="2 CPU partitions and 0 on accelerators"):
         daskbfs.distribute(kron10, n_partitions=2, strategy="mirror")
+    for devices in ([EMULATED], [EMULATED] * 2, [CPU, CPU, EMULATED]):
+        with pytest.raises(ValueError, match="as many GPU workers as CPU workers"):
+            choose_cut(kron10, devices, Wish("mirror"), None).lay_out(kron10)
+    with pytest.raises(ValueError, match=r"cpu_share 0.3 means nothing to strategy 'mirror'"):
+        choose_cut(kron10, [CPU, EMULATED], Wish("mirror", cpu_share=0.3), None).lay_out(kron10)
+
+
+def test_a_mirror_has_the_boundary_of_its_owner(kron10):
+    cut = choose_cut(kron10, [CPU, CPU, EMULATED, EMULATED], Wish("mirror"), None)
+    found = survey(kron10, cut.lay_out(kron10), [CPU, CPU, EMULATED, EMULATED])
+    assert found[0].boundary_edges == found[2].boundary_edges > 0
+    assert found[1].aggregated_messages == found[3].aggregated_messages
+    alone = choose_cut(kron10, [CPU, EMULATED], Wish("mirror"), None).lay_out(kron10)
+    assert [p.boundary_edges for p in survey(kron10, alone, [CPU, EMULATED])] == [0, 0]

@@ -43,11 +43,11 @@ class Peer:
         return all(importlib.util.find_spec(name) is not None for name in self.modules)
 
     def version(self) -> str:
-        """The version that is installed."""
+        """The version that is installed, as far as its package tells."""
         for package in self.packages:
             with contextlib.suppress(metadata.PackageNotFoundError):
                 return metadata.version(package)
-        raise RuntimeError(f"{self.name} is not installed: pip install {self.packages[0]}")
+        return "of unknown version"
 
 
 def _scipy_graph(edges: Edges) -> Any:

@@ -103,7 +103,7 @@ def time_levels(
             views = _levels(graph, source, way, threads)
             seconds = seconds or [{} for _ in views]
             for level, view in zip(seconds, views, strict=True):
-                level[way] = min(view.slowest_seconds, level.get(way, math.inf))
+                level[way] = min(_searching(view, way), level.get(way, math.inf))
         levels = [
             TimedLevel(view.frontier_vertices, view.mean_degree * view.frontier_vertices, times)
             for view, times in zip(views, seconds, strict=True)
@@ -111,6 +111,11 @@ def time_levels(
         found.append(TimedSearch(whole.n_rows, whole.n_arcs, levels))
         progress("calibrating", n + 1, len(sources))
     return found
+
+
+def _searching(view: LevelView, way: Implementation) -> float:
+    """Kernels of the devices that search, not of those that take the frontier in."""
+    return sum(s for device, s in view.seconds.items() if (device is Device.CPU) != way.on_mirrors)
 
 
 def _levels(
@@ -125,12 +130,11 @@ def _levels(
 
 def propose(searches: Sequence[TimedSearch]) -> list[Proposal]:
     """Numbers for both policies that have some to fit: those that cost least."""
-    ways = set(searches[0].levels[0].seconds)
     found = [
         _fitted("beamer", ("alpha", "beta"), searches),
         _fitted("adaptive", ("alpha", "beta", "gamma"), searches),
     ]
-    if Implementation.BG in ways:
+    if Implementation.BG in searches[0].levels[0].seconds:
         found[1] = _fitted("adaptive", ("alpha1", "alpha2"), searches, found[1].proposed)
     return found
 
@@ -139,6 +143,11 @@ def _fitted(
     policy: str, free: Sequence[str], searches: Sequence[TimedSearch], fixed: Numbers | None = None
 ) -> Proposal:
     now = {k: float(v) for k, v in config.get(f"direction.{policy}").items()}
+    for name, value in now.items():
+        if not value > 0:
+            raise ValueError(
+                f"daskbfs.direction.{policy}.{name} is {value:g}: it must be above 0 to be fitted"
+            )
     start = now | dict(fixed or {})
     costs = {
         values: cost(policy, start | dict(zip(free, values, strict=True)), searches)

@@ -55,6 +55,8 @@ class Experiment:
     there: str
     """What the paper found."""
     run: Callable[[Bench], Finding]
+    on_gpus: bool = False
+    """Whether GPU workers take part, which may be emulated."""
 
 
 @dataclass(slots=True)
@@ -80,6 +82,11 @@ class Bench:
             self._made[key] = make()
         found: _T = self._made[key]
         return found
+
+    def refuse_emulation(self) -> None:
+        """Raise where the accelerator is emulated: whatever it takes says nothing of a GPU."""
+        if accelerator() is Device.GPU_EMULATED:
+            raise CannotRun("there is no GPU here, and an emulated one says nothing of its energy")
 
     def per_watt(self, search: Callable[[int], Any], client: Client | None) -> float:
         """MTEPS per watt of all components; an error where any does not count joules."""

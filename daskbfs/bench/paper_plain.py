@@ -53,6 +53,7 @@ EXPERIMENTS = (
         "as fast as lists. GPUs win at large scales; CombBLAS scales with processors. Out of core "
         "is far below what its effort would suggest.",
         _curves,
+        on_gpus=True,
     ),
     Experiment(
         "004",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -109,7 +108,6 @@ def report(
 
 def _tried(experiment: Experiment, bench: Bench) -> tuple[str, str | None]:
     """What the page says of an experiment; and why it was not run, where it was not."""
-    start = time.perf_counter()
     parts = [
         f"<h3>{html.escape(experiment.which)}</h3>",
         f"<p><b>There:</b> {html.escape(experiment.there)}</p>",
@@ -117,14 +115,17 @@ def _tried(experiment: Experiment, bench: Bench) -> tuple[str, str | None]:
     why = None
     try:
         found = experiment.run(bench)
-    except CannotRun as error:
+    except (CannotRun, RuntimeError, ValueError, MemoryError, OSError) as error:
         why = str(error)
         parts.append(f"<p><b>Here:</b> not run: {html.escape(why)}.</p>")
     else:
         parts.append(f"<p><b>Here:</b> {html.escape(found.told)}</p>")
+        emulated = experiment.on_gpus and accelerator() is Device.GPU_EMULATED
+        note = f"{EMULATED_NOTE}." if emulated else ""
         if found.figure is not None:
-            took = f"{time.perf_counter() - start:.0f} s to run."
-            parts.append(picture_html(found.figure, took, found.told))
+            parts.append(picture_html(found.figure, note, found.told))
+        elif note:
+            parts.append(f"<p>{note}</p>")
         if found.table is not None:
             words = tuple(range(found.table.n_words))
             parts.append(html_table(found.table.header, found.table.rows, words=words))

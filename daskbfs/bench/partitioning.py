@@ -119,16 +119,19 @@ def sweep(
     return points
 
 
-Rate = Callable[[DistributedGraph, int], dict[str, Any]]
-"""Called with a graph and a number of searches; gives ``teps`` and ``kernel_seconds``."""
+Rate = Callable[..., dict[str, Any]]
+"""Called with a graph, a number of searches, and perhaps ``threads``; gives ``teps`` and others."""
 
 
 def search_rate(
-    placed: DistributedGraph, n_sources: int, direction: str | None = None
+    placed: DistributedGraph,
+    n_sources: int,
+    direction: str | None = None,
+    threads: int | None = None,
 ) -> dict[str, Any]:
-    """The rate of some searches, and where the time of the median one went."""
+    """The rate of some searches, and where their time went."""
     sources = [int(v) for v in placed.random_sources(n_sources)]
-    search = functools.partial(bfs, placed, driver="auto", direction=direction)
+    search = functools.partial(bfs, placed, driver="auto", direction=direction, threads=threads)
     search(sources[0])  # warm
     results = [search(source) for source in sources]
     return {

@@ -2,14 +2,16 @@
 
 Kernel 1 is timed from the input edges in memory until a search can start, Kernel 2 until the
 parents of all vertices stand in the caller's memory. Both have run once on a small graph before,
-and Kernel 2 once on this one, so that kernels are loaded and buffers there. What a system holds at
-the most is read before its trees are checked.
+and Kernel 2 once on this one, so that kernels are loaded and buffers there. What a system's
+processes hold at the most is read before its trees are checked; the input edges and the trees
+themselves are part of it, but for programs of their own.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import statistics
 import sys
 import time
@@ -32,6 +34,7 @@ from daskbfs.progress import Progress, silent
 from daskbfs.search import bfs
 from daskbfs.trees import Trees, ValidationError
 
+_SECONDS_TO_LEAVE = 10.0
 _SMALL = ("kron", 6, 16, 1)  # on which kernels are loaded
 
 
@@ -126,27 +129,23 @@ def _tried(system: System, course: Course, timeout: float) -> Row:
         if not ours.poll(timeout):
             return course.row(system, failure=f"not done after {timeout:g} s")
         found: dict[str, Any] = ours.recv()
+        process.join(_SECONDS_TO_LEAVE)
     except EOFError:
         process.join()
         return course.row(system, failure=f"its process ended with code {process.exitcode}")
     finally:
-        _end(process)
+        for way in (process.terminate, process.kill):
+            if process.is_alive():
+                way()
+                process.join(_SECONDS_TO_LEAVE)
     return course.row(system, **found)
-
-
-def _end(process: Any) -> None:
-    """Wait for a process that has reported; end one that has not."""
-    process.join(10)
-    for way in (process.terminate, process.kill):
-        if process.is_alive():
-            way()
-            process.join(10)
 
 
 def _report(
     target: Any, name: str, commands: Sequence[str], course: Course, timeout: float
 ) -> None:
     """Run a system, and send what was found; what it prints belongs to no table."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # whatever it started is ended too
     _silence()
     target.send(_found(catalogue(commands)[name], course, timeout))
     target.close()
@@ -202,7 +201,11 @@ def _told(command: Command, course: Course, timeout: float) -> dict[str, Any]:
     within = [bfs(graph, int(ids[s]), driver="direct").edges for s in course.sources]
     del graph
     with written_files(edges, [command]) as files:
-        runs = [command.run(files, s, timeout_seconds=timeout) for s in course.sources]
+        end = time.perf_counter() + timeout
+        runs = [
+            command.run(files, source, timeout_seconds=max(0.0, end - time.perf_counter()))
+            for source in course.sources
+        ]
     verdicts = {run.validated for run in runs}
     peaks = [run.peak_bytes for run in runs if run.peak_bytes is not None]
     seconds = [statistics.median(run.trial_seconds) for run in runs]
@@ -211,7 +214,7 @@ def _told(command: Command, course: Course, timeout: float) -> dict[str, Any]:
         "kernel2_seconds": seconds,
         "peak_bytes": max(peaks, default=None),
         "validated": False if False in verdicts else None if None in verdicts else True,
-        "harmonic_mean_teps": _rate(within, seconds),
+        "harmonic_mean_teps": None if False in verdicts else _rate(within, seconds),
         "failure": "a wrong tree, by its own checks" if False in verdicts else None,
     }
 
@@ -259,6 +262,8 @@ def _validated(
     for source, parent in zip(sources, parents, strict=True):
         if trees.full:
             trees.check(origin.stream)
+        if parent.shape != (vertices.size,) or parent.max(initial=-1) >= vertices.size:
+            raise ValidationError(5, int(vertices[source]), "its parents are of another graph")
         reached = parent >= 0
         named = np.full(parent.size, -1, np.int64)
         named[reached] = vertices[parent[reached]]

@@ -30,6 +30,7 @@ def _curves(rows: Sequence[Row], title: str) -> Any:
     figure, panels = canvas(3, title)
     names = list(dict.fromkeys(row.name for row in rows))
     figure.set_size_inches(15, 4.6 + 0.09 * len(names))
+    largest = max(row.scale or 0 for row in rows)
     styles = itertools.cycle(itertools.product(_MARKS, COLOURS))
     for name, (mark, colour) in zip(names, styles, strict=False):
         mine = [row for row in rows if row.name == name]
@@ -37,14 +38,14 @@ def _curves(rows: Sequence[Row], title: str) -> Any:
         scales = [row.scale for row in mine]
         panels[0].plot(scales, [row.kernel1_seconds for row in mine], label=name, **style)
         panels[1].plot(scales, [_gteps(row) for row in mine], label=name, **style)
-        if mine[-1].source_lines:
+        if mine[-1].source_lines and mine[-1].scale == largest:
             panels[2].plot([mine[-1].source_lines], [_gteps(mine[-1])], label=name, **style)
     for panel, label in zip(panels[:2], ("Kernel 1 (s)", "Kernel 2 (GTEPS)"), strict=True):
         panel.set_xlabel("scale (2**scale vertices)")
         panel.set_ylabel(label)
         panel.set_yscale("log")
         panel.set_xticks(sorted({row.scale for row in rows if row.scale is not None}))
-    _effort_axes(panels[2], f"scale {max(row.scale or 0 for row in rows)}")
+    _effort_axes(panels[2], f"scale {largest}")
     figure.legend(
         *panels[1].get_legend_handles_labels(),
         loc="outside lower center",

@@ -291,18 +291,25 @@ def chosen(
 ) -> list[System]:
     """The systems of some papers whose names match any of some patterns; none given means all.
 
-    Peers, and programs, come beside them.
+    Peers come beside them, all or those that are named, and programs.
     """
     systems = catalogue(commands)
     for pattern in patterns:
         if not fnmatch.filter(systems, pattern):
             raise ValueError(f"no system is called {pattern!r}: there are {', '.join(systems)}")
-    mine = [
-        system
-        for name, system in systems.items()
-        if system.paper != PEER
-        and (not papers or system.paper in papers)
-        and (not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
-    ]
-    others = [system for system in systems.values() if system.paper == PEER]
-    return mine + [system for system in others if peers or system.command]
+
+    def wanted(system: System) -> bool:
+        if system.command is not None:
+            return True
+        named = any(fnmatch.fnmatchcase(system.name, pattern) for pattern in patterns)
+        if system.paper == PEER:
+            return peers or system.name in patterns
+        return (named or not patterns) and (not papers or system.paper in papers)
+
+    found = [system for system in systems.values() if wanted(system)]
+    if not found:
+        raise ValueError(
+            f"no system of paper {', '.join(papers)} is called {' or '.join(patterns)}: "
+            "'daskbfs compare --list' tells what there is"
+        )
+    return found

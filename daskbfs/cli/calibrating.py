@@ -88,6 +88,8 @@ def calibrate(
     check_json(json_file)
     if output:
         require_target(Path(output))
+        if Path(output).exists():
+            raise click.UsageError(f"--output {output} is there already: name another file")
     alone = len(kinds) == 1
     with bars(quiet=quiet) as progress, client_for(direct=alone, devices=kinds) as client:
         strategy = "auto" if alone else "mirror"

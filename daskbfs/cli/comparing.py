@@ -53,7 +53,7 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
     multiple=True,
     metavar="NAME=CMD",
     help="Also this program, which prints its times as GAP's do; {graph} in CMD is a .sg file, "
-    "{edges} an edge list, {source} the vertex to start from. May be repeated.",
+    "{edges} an edge list, {source} the vertex to start from, {trials} is 1. May be repeated.",
 )
 @click.option(
     "--timeout",
@@ -120,15 +120,18 @@ def compare(
     say = speaker(quiet or json_file == "-")
     with bars(quiet=quiet) as progress:
         courses = [
-            side_by_side.Course.of(choice.open(word, directed=False), trials, choice.number)
+            side_by_side.Course.of(
+                choice.open(word, directed=False), trials, choice.number, progress
+            )
             for word in swept(graph)
         ]
+        n_searches = {course.origin.name: len(course.sources) for course in courses}
         said: list[str] = []
 
         def told(row: Row) -> None:
             if row.graph not in said:
                 said.append(row.graph)
-                say(f"{row.graph}, {trials} searches each:")
+                say(f"{row.graph}, {n_searches[row.graph]} searches each:")
                 say(_line(side_by_side.COLUMNS))
             say(_line(side_by_side.cells(row)))
 
@@ -137,11 +140,13 @@ def compare(
         write_json(side_by_side.report(rows), json_file)
     if any(row.emulated for row in rows):
         click.echo(EMULATED_NOTE, err=True)
-    if plot_file:
+    if plot_file and any(row.harmonic_mean_teps for row in rows):
         save(picture(rows), plot_file)
     wrong = [row for row in rows if row.validated is False]
     if wrong:
         raise click.ClickException(f"{wrong[0].name} found {wrong[0].failure}")
+    if all(row.failure for row in rows):
+        raise click.ClickException(f"no system came to an end; {rows[0].name}: {rows[0].failure}")
 
 
 def swept(graph: str) -> list[str]:

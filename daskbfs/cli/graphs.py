@@ -63,7 +63,8 @@ def convert(
     type=click.Choice(STRATEGIES),
     default="auto",
     show_default=True,
-    help="Who gets what: CPUs the highest degrees, the lowest, or any.",
+    help="Who gets what: CPUs the highest degrees, the lowest, or any; mirror gives all to CPUs, "
+    "and to GPUs once more.",
 )
 @click.option(
     "--devices",
