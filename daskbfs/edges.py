@@ -6,7 +6,7 @@ beside the graph that is made of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -89,6 +89,20 @@ class Portion:
 
     def blocks(self) -> Iterator[Block]:
         return self.whole.every(self.first, self.step)
+
+
+def collected(
+    blocks: Iterable[Block], n_edges: int, progress: Callable[[int], None] = lambda done: None
+) -> Block:
+    """All heads and tails of some blocks, which have so many edges, as uint32."""
+    heads, tails = np.empty(n_edges, np.uint32), np.empty(n_edges, np.uint32)
+    done = 0
+    for some_heads, some_tails in blocks:
+        part = slice(done, done + some_heads.size)
+        heads[part], tails[part] = some_heads, some_tails
+        done += some_heads.size
+        progress(done)
+    return heads, tails
 
 
 def making_seconds(stream: EdgeStream) -> float | None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from distributed import Client
 
 from daskbfs import machine
@@ -21,7 +20,7 @@ from daskbfs.bench.energy import measure_energy
 from daskbfs.bench.trials import Trials, is_here, place, require_workers, summarize
 from daskbfs.construction import construction_bytes
 from daskbfs.distribution import DistributedGraph
-from daskbfs.edges import ArrayEdges, EdgeStream, Origin
+from daskbfs.edges import ArrayEdges, EdgeStream, Origin, collected
 from daskbfs.engine import require_graph
 from daskbfs.generate import GENERATORS, KINDS, RandomEdges, ReferenceEdges, random_origin
 from daskbfs.graph import Graph, Outline
@@ -190,15 +189,9 @@ def _energy(outcome: Outcome, client: Client | None, progress: Progress) -> dict
 
 def stored(stream: RandomEdges, progress: Progress) -> ArrayEdges:
     """Edges made once and kept, as the edge list of the specification is."""
-    heads = np.empty(stream.n_edges, np.uint32)
-    tails = np.empty(stream.n_edges, np.uint32)
-    done = 0
-    for some_heads, some_tails in stream.blocks():
-        part = slice(done, done + some_heads.size)
-        heads[part], tails[part] = some_heads, some_tails
-        done += some_heads.size
-        progress("generating", done, stream.n_edges)
-    return ArrayEdges(heads, tails, stream.n_vertices)
+    n = stream.n_edges
+    edges = collected(stream.blocks(), n, lambda done: progress("generating", done, n))
+    return ArrayEdges(*edges, stream.n_vertices)
 
 
 def search_keys(graph: Outline, stream: RandomEdges, plan: Plan) -> list[int]:

@@ -27,7 +27,7 @@ from daskbfs.baselines import Edges
 from daskbfs.baselines.command import Command, written_files
 from daskbfs.bench.systems import Kernels, System, catalogue
 from daskbfs.construction import build_graph, indexed_blocks, sketch
-from daskbfs.edges import Origin
+from daskbfs.edges import Origin, collected
 from daskbfs.generate import random_origin
 from daskbfs.graph import RemoteGraph
 from daskbfs.progress import Progress, silent
@@ -243,13 +243,8 @@ def _timed(
 def input_edges(origin: Origin) -> tuple[Edges, RemoteGraph]:
     """All edges in memory, by indices of vertices, and the outline of their graph."""
     outline = sketch(origin)
-    heads, tails = (np.empty(outline.n_input_edges, np.uint32) for _ in range(2))
-    done = 0
-    for some_heads, some_tails in indexed_blocks(outline, origin.stream):
-        part = slice(done, done + some_heads.size)
-        heads[part], tails[part] = some_heads, some_tails
-        done += some_heads.size
-    return Edges(heads, tails, outline.n_vertices), outline
+    blocks = indexed_blocks(outline, origin.stream)
+    return Edges(*collected(blocks, outline.n_input_edges), outline.n_vertices), outline
 
 
 def _validated(
