@@ -137,11 +137,14 @@ POLICIES: dict[str, Callable[..., Direction]] = {
     "top_down": top_down,
     "bottom_up": bottom_up,
 }
-_SETTINGS = {
+SETTINGS = {
     "beamer": ("alpha", "beta"),
     "coordinator": ("percent", "steps"),
     "adaptive": ("alpha", "beta", "gamma"),
 }
+"""The numbers of each policy that has some."""
+DEVICE_SETTINGS = ("alpha1", "alpha2")
+"""Those of the adaptive policy's choice between devices."""
 
 
 def policy(name: str | None = None) -> Policy:
@@ -150,7 +153,7 @@ def policy(name: str | None = None) -> Policy:
         name = config.get("direction.default")
     if name not in POLICIES:
         raise ValueError(f"direction {name!r} is unknown: choose one of {', '.join(POLICIES)}")
-    settings = {key: config.get(f"direction.{name}.{key}") for key in _SETTINGS.get(name, ())}
+    settings = {key: config.get(f"direction.{name}.{key}") for key in SETTINGS.get(name, ())}
     return functools.partial(POLICIES[name], **settings)
 
 
@@ -158,5 +161,5 @@ def implementation_choice(name: str | None = None) -> Choice | None:
     """How a policy chooses devices, with the configured numbers; None where it does not."""
     if (config.get("direction.default") if name is None else name) != "adaptive":
         return None
-    settings = {key: config.get(f"direction.adaptive.{key}") for key in ("alpha1", "alpha2")}
+    settings = {key: config.get(f"direction.adaptive.{key}") for key in DEVICE_SETTINGS}
     return functools.partial(by_frontier, **settings)

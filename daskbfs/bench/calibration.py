@@ -7,17 +7,25 @@ numbers is added up from these times.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import dask
 import yaml
 
 from daskbfs import __version__, config, machine
-from daskbfs.direction import Implementation, Summary, adaptive, beamer, by_frontier
+from daskbfs.direction import (
+    DEVICE_SETTINGS,
+    POLICIES,
+    SETTINGS,
+    Implementation,
+    Summary,
+    by_frontier,
+)
 from daskbfs.distribution import DistributedGraph
 from daskbfs.graph import Graph
 from daskbfs.progress import Progress, silent
@@ -53,18 +61,6 @@ class TimedSearch:
     n_rows: int
     n_arcs: int
     levels: Sequence[TimedLevel]
-
-    def summaries(self, chosen: Callable[[Summary, Direction], Direction]) -> Iterator[Summary]:
-        """How the search stands before each level, as it would be with some policy."""
-        first = self.levels[0]
-        summary = Summary.at_source(self.n_rows, self.n_arcs, round(first.scout_count))
-        direction = Direction.TOP_DOWN
-        for n, _ in enumerate(self.levels):
-            direction = chosen(summary, direction)
-            yield summary
-            if n + 1 < len(self.levels):
-                after = self.levels[n + 1]
-                summary = summary.after(direction, after.awake_count, after.scout_count)
 
 
 Numbers = Mapping[str, float]
@@ -130,12 +126,9 @@ def _levels(
 
 def propose(searches: Sequence[TimedSearch]) -> list[Proposal]:
     """Numbers for both policies that have some to fit: those that cost least."""
-    found = [
-        _fitted("beamer", ("alpha", "beta"), searches),
-        _fitted("adaptive", ("alpha", "beta", "gamma"), searches),
-    ]
+    found = [_fitted(policy, SETTINGS[policy], searches) for policy in ("beamer", "adaptive")]
     if Implementation.BG in searches[0].levels[0].seconds:
-        found[1] = _fitted("adaptive", ("alpha1", "alpha2"), searches, found[1].proposed)
+        found[1] = _fitted("adaptive", DEVICE_SETTINGS, searches, found[1].proposed)
     return found
 
 
@@ -152,7 +145,7 @@ def _fitted(
     costs = {
         values: cost(policy, start | dict(zip(free, values, strict=True)), searches)
         for values in itertools.product(_FACTORS, repeat=len(free))
-        if free != ("alpha1", "alpha2") or values[0] >= values[1]
+        if free is not DEVICE_SETTINGS or values[0] >= values[1]
     }
     least = min(costs.values())
 
@@ -181,26 +174,23 @@ def cost(policy: str, numbers: Numbers, searches: Sequence[TimedSearch]) -> floa
 
 def _ways(policy: str, numbers: Numbers, search: TimedSearch) -> Iterator[Implementation]:
     """What a policy would have chosen for each level."""
-    both = Implementation.BG in search.levels[0].seconds
-    directions: list[Direction] = []
-
-    def chosen(summary: Summary, now: Direction) -> Direction:
-        if policy == "beamer":
-            now = beamer(now, summary, alpha=numbers["alpha"], beta=numbers["beta"])
+    names = SETTINGS[policy]
+    decide = functools.partial(POLICIES[policy], **{name: numbers[name] for name in names})
+    mirrored = policy == "adaptive" and Implementation.BG in search.levels[0].seconds
+    direction, summary = Direction.TOP_DOWN, None
+    for level in search.levels:
+        if summary is None:
+            degree = round(level.scout_count)
+            summary = Summary.at_source(search.n_rows, search.n_arcs, degree)
         else:
-            rules = {k: numbers[k] for k in ("alpha", "beta", "gamma")}
-            now = adaptive(now, summary, **rules)
-        directions.append(now)
-        return now
-
-    for summary in search.summaries(chosen):
-        way = Implementation.TC
-        if directions[-1] is Direction.BOTTOM_UP:
-            way = Implementation.BC
-            if both and policy == "adaptive":
-                limits = {k: numbers[k] for k in ("alpha1", "alpha2")}
-                way = by_frontier(Direction.BOTTOM_UP, summary, **limits)
-        yield way
+            summary = summary.after(direction, level.awake_count, level.scout_count)
+        direction = decide(direction, summary)
+        if mirrored:
+            limits = {name: numbers[name] for name in DEVICE_SETTINGS}
+            yield by_frontier(direction, summary, **limits)
+        else:
+            top_down = direction is Direction.TOP_DOWN
+            yield Implementation.TC if top_down else Implementation.BC
 
 
 def as_yaml(proposals: Sequence[Proposal]) -> str:
@@ -219,17 +209,7 @@ def report(
         "machine": machine.describe(),
         "graph": graph,
         "device": str(device),
-        "proposals": [
-            {
-                "policy": p.policy,
-                "now": dict(p.now),
-                "proposed": dict(p.proposed),
-                "seconds_now": p.seconds_now,
-                "seconds_proposed": p.seconds_proposed,
-                "seconds_best": p.seconds_best,
-            }
-            for p in proposals
-        ],
+        "proposals": [asdict(proposal) for proposal in proposals],
         "searches": [
             [
                 {
