@@ -41,10 +41,8 @@ def _curves(rows: Sequence[Row], title: str) -> Any:
         if mine[-1].source_lines and mine[-1].scale == largest:
             panels[2].plot([mine[-1].source_lines], [_gteps(mine[-1])], label=name, **style)
     for panel, label in zip(panels[:2], ("Kernel 1 (s)", "Kernel 2 (GTEPS)"), strict=True):
-        panel.set_xlabel("scale (2**scale vertices)")
-        panel.set_ylabel(label)
+        _scale_axis(panel, rows, label)
         panel.set_yscale("log")
-        panel.set_xticks(sorted({row.scale for row in rows if row.scale is not None}))
     _effort_axes(panels[2], f"scale {largest}")
     figure.legend(
         *panels[1].get_legend_handles_labels(),
@@ -67,14 +65,7 @@ def _bars(rows: Sequence[Row], title: str) -> Any:
         ("peak memory (GiB)", [(row.peak_bytes or 0) / 2**30 for row in rows]),
     )
     for panel, colour, (label, values) in zip(panels[:3], COLOURS[:3], columns, strict=True):
-        drawn = panel.barh(range(len(rows)), values, color=colour)
-        for bar, row in zip(drawn, rows, strict=True):
-            if row.emulated:
-                bar.set(facecolor="white", edgecolor=colour, hatch="///")
-        panel.set_yticks(range(len(rows)), [plain(row.name) for row in rows])
-        panel.invert_yaxis()
-        panel.grid(axis="y", visible=False)
-        panel.grid(axis="x", alpha=0.3)
+        _bar_for_each(panel, rows, values, colour)
         panel.set_xlabel(label)
     for panel in panels[:2]:
         panel.set_xscale("log")
@@ -89,6 +80,24 @@ def _bars(rows: Sequence[Row], title: str) -> Any:
     _effort_axes(panels[3], "effort")
     _note(figure, rows)
     return figure
+
+
+def _bar_for_each(panel: Any, rows: Sequence[Row], values: Sequence[float], colour: str) -> None:
+    """A named bar for each system, hatched where it is emulated."""
+    drawn = panel.barh(range(len(rows)), values, color=colour)
+    for bar, row in zip(drawn, rows, strict=True):
+        if row.emulated:
+            bar.set(facecolor="white", edgecolor=colour, hatch="///")
+    panel.set_yticks(range(len(rows)), [plain(row.name) for row in rows])
+    panel.invert_yaxis()
+    panel.grid(axis="y", visible=False)
+    panel.grid(axis="x", alpha=0.3)
+
+
+def _scale_axis(panel: Any, rows: Sequence[Row], label: str) -> None:
+    panel.set_xlabel("scale (2**scale vertices)")
+    panel.set_ylabel(label)
+    panel.set_xticks(sorted({row.scale for row in rows if row.scale is not None}))
 
 
 def _gteps(row: Row) -> float:
@@ -123,12 +132,7 @@ def rates_side_by_side(rows: Sequence[Row], title: str) -> Any:
     """The rate of each system on one graph."""
     figure, (panel,) = canvas(1, title)
     figure.set_size_inches(7, 1.6 + 0.28 * len(rows))
-    drawn = panel.barh(range(len(rows)), [_gteps(row) for row in rows], color=COLOURS[0])
-    for bar, row in zip(drawn, rows, strict=True):
-        if row.emulated:
-            bar.set(facecolor="white", edgecolor=COLOURS[0], hatch="///")
-    panel.set_yticks(range(len(rows)), [plain(row.name) for row in rows])
-    panel.invert_yaxis()
+    _bar_for_each(panel, rows, [_gteps(row) for row in rows], COLOURS[0])
     panel.set_xlabel("Kernel 2 (GTEPS)")
     _note(figure, rows)
     return figure
@@ -142,9 +146,7 @@ def rates_over_scales(rows: Sequence[Row], title: str) -> Any:
         mine = [row for row in rows if row.name == name]
         style = _style(mine[0], _MARKS[n % len(_MARKS)], COLOURS[n % len(COLOURS)])
         panel.plot([row.scale for row in mine], [_gteps(row) for row in mine], label=name, **style)
-    panel.set_xlabel("scale (2**scale vertices)")
-    panel.set_ylabel("Kernel 2 (GTEPS)")
-    panel.set_xticks(sorted({row.scale for row in rows if row.scale is not None}))
+    _scale_axis(panel, rows, "Kernel 2 (GTEPS)")
     legend_above(panel, 3)
     _note(figure, rows)
     return figure
