@@ -61,7 +61,7 @@ QUICK = {
 
 @pytest.mark.slow
 def test_experiments_of_all_papers_run_here(tmp_path, monkeypatch):
-    monkeypatch.setattr(paper_dating, "_SHARES", (0.5,))
+    monkeypatch.setattr(paper_dating, "SHARES", (0.5,))
     monkeypatch.setattr(
         papers, "EXPERIMENTS", [e for e in EXPERIMENTS if (e.paper, e.which) in QUICK]
     )

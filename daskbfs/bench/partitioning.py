@@ -29,7 +29,7 @@ from daskbfs.search import bfs
 from daskbfs.series import COLOURS
 from daskbfs.strategy import STRATEGIES
 
-_SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
+SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
 _NOISE = 1.05  # what two rates must differ by to be called different
 
 
@@ -42,7 +42,7 @@ _NOISE = 1.05  # what two rates must differ by to be called different
     "shares",
     type=click.FloatRange(0, 1),
     multiple=True,
-    help=f"Of the edges for the first worker; may be repeated.  [default: {_SHARES}]",
+    help=f"Of the edges for the first worker; may be repeated.  [default: {SHARES}]",
 )
 @click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
 @click.option("--plot", "plot_file", type=click.Path(), help="Draw them to this .png or .svg.")
@@ -74,7 +74,7 @@ def main(
         alone = {graph.name: _rate_alone(graph, n_sources) for graph in graphs}
         with local_cluster(n_workers) as cluster, cluster.get_client() as client:
             for graph in graphs:
-                points = sweep(graph, client, n_sources, sorted(shares or _SHARES), progress)
+                points = sweep(graph, client, n_sources, sorted(shares or SHARES), progress)
                 report["sweeps"].append(
                     {"graph": graph.name, "one_worker_teps": alone[graph.name], "points": points}
                 )
