@@ -19,23 +19,16 @@ from distributed import Client, Future
 from daskbfs import config, machine
 from daskbfs.arrays import owned
 from daskbfs.cluster import machine_shares, new_run, settled
-from daskbfs.construction import (
-    Counts,
-    Selection,
-    check_vertices,
-    fill_rows,
-    found_ids,
-    merged,
-    outline_of,
-    tally,
-)
+from daskbfs.construction import Selection, fill_rows, outline_of
+from daskbfs.counting import Counts, check_vertices, found_ids, merged, tally
 from daskbfs.edges import EdgeStream, Origin, making_seconds, portions
 from daskbfs.graph import RemoteGraph, Rows
 from daskbfs.kernels.compiling import threads
 from daskbfs.locality import Locality
-from daskbfs.partition import Layout
+from daskbfs.partition import Layout, cut_rows_of
 from daskbfs.pinned import Pinned
 from daskbfs.progress import Chorus, Progress, board, posted, silent
+from daskbfs.stored import sketch_stored, stored_graph
 from daskbfs.superstep import Share
 from daskbfs.vertices import Ids, collect_ids
 from daskbfs.watch import WorkerState, guarded
@@ -71,7 +64,10 @@ class Blueprint:
 async def outlined(
     origin: Origin, client: Client, now: Mapping[str, WorkerState], progress: Progress
 ) -> RemoteGraph:
-    """The outline of a graph, counted and numbered on the workers."""
+    """The outline of a graph, counted and numbered on the workers; of a stored one, as it is."""
+    stored = stored_graph(origin)
+    if stored is not None:
+        return sketch_stored(stored, origin)
     processes = {worker: state.process for worker, state in now.items()}
     return await guarded(client, processes, _outlined(origin, client, sorted(now), progress))
 
@@ -207,16 +203,19 @@ def owned_outline(outline: RemoteGraph) -> RemoteGraph:
 
 def build_rows(blueprint: Blueprint, share: Share, work: str, numbers: Sequence[int]) -> BuiltRows:
     """Build the rows of some partitions, where they will stay."""
-    layout = blueprint.layout
-    global_id = owned(layout.global_id)
+    layout, outline = blueprint.layout.owned(), blueprint.outline
+    stored = stored_graph(Origin(outline.stream, outline.directed, outline.name))
+    if stored is not None:
+        with threads(share.kernel_threads):
+            return BuiltRows({p: cut_rows_of(stored, layout, p) for p in numbers}, None)
     selections = [
-        Selection(layout.rows[p], global_id, int(layout.first[p]) + layout.rows[p].size)
+        Selection(layout.rows[p], layout.global_id, int(layout.first[p]) + layout.rows[p].size)
         for p in numbers
     ]
-    stream = blueprint.outline.stream
+    stream = outline.stream
     before = making_seconds(stream)
     with threads(share.kernel_threads), posted(work) as progress:
-        pairs = fill_rows(owned_outline(blueprint.outline), selections, progress)
+        pairs = fill_rows(owned_outline(outline), selections, progress)
     made = None if before is None else (making_seconds(stream) or 0.0) - before
     return BuiltRows(dict(zip(numbers, pairs, strict=True)), made)
 

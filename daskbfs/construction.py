@@ -15,19 +15,17 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from daskbfs import machine
-from daskbfs.edges import Block, EdgeStream, Origin, making_seconds
+from daskbfs import config, machine
+from daskbfs.counting import Counts, changed, found_ids, largest, require_room, tally
+from daskbfs.edges import Block, EdgeStream, Origin, Remembered, is_slow, making_seconds
 from daskbfs.graph import Graph, Outline, RemoteGraph, Rows, word_padded
 from daskbfs.kernels import build
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.locality import Locality, Places
 from daskbfs.progress import Progress, silent
-from daskbfs.types import MAX_VERTICES, NONE
-from daskbfs.vertices import DenseIds, Ids, SparseIds, collect_ids
-
-_BYTES_PER_VERTEX = 32  # counts, order, and the columns over rows
-_BYTES_PER_ARC = 4
-_BLOCK_BYTES = 2**28  # blocks in flight
+from daskbfs.stored import StoredStream, stored_graph
+from daskbfs.types import NONE
+from daskbfs.vertices import collect_ids
 
 
 def construct(
@@ -42,7 +40,8 @@ def construct(
     Parameters
     ----------
     stream
-        The edges; read twice (three times when the vertex ids are sparse).
+        The edges; read twice (three times when the vertex ids are sparse), or once where that is
+        slow and there is memory to remember them.
     directed
         Keep the edges' directions; the graph then holds its inverse too, for bottom-up steps.
     name
@@ -51,6 +50,9 @@ def construct(
         Told how far the work has come.
     """
     start = time.perf_counter()
+    if is_slow(stream):
+        share = config.get("construction.remember-share")
+        stream = Remembered(stream, int(share * machine.available_bytes()))
     outline = sketch(Origin(stream, directed, name), progress)
     ((out, into),) = fill_rows(outline, [Selection.whole(outline)], progress)
     common = {f.name: getattr(outline, f.name) for f in fields(Outline)}
@@ -64,18 +66,21 @@ def sketch(origin: Origin, progress: Progress = silent) -> RemoteGraph:
     stream, directed = origin.stream, origin.directed
     locality = Locality.configured()
     if stream.n_vertices is not None:
-        _require_room(stream.n_vertices, stream.n_edges)
+        require_room(stream.n_vertices, stream.n_edges)
     counts = tally(stream, directed, progress)
     if counts is None or counts.too_sparse:
         ids = found_ids(*collect_ids(stream, progress))
         counts = tally(stream, directed, progress, ids)
     assert counts is not None
-    _require_room(counts.ids.n_vertices, counts.n_edges)
+    require_room(counts.ids.n_vertices, counts.n_edges)
     return outline_of(counts, origin, locality)
 
 
 def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
     """Build a graph from where it comes; the time to make random edges is none of its own."""
+    stored = stored_graph(origin)
+    if stored is not None:
+        return stored
     stream = origin.stream
     before = making_seconds(stream)
     graph = construct(stream, directed=origin.directed, name=origin.name, progress=progress)
@@ -83,151 +88,6 @@ def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
         graph.generation_seconds = (making_seconds(stream) or 0.0) - before
         graph.construction_seconds -= graph.generation_seconds
     return graph
-
-
-@dataclass(slots=True)
-class Counts:
-    """What the first pass learned."""
-
-    ids: Ids
-    out_degree: np.ndarray
-    in_degree: np.ndarray
-    loops: np.ndarray
-    known: bool
-    """Whether the ids were told, and not found."""
-    n_edges: int = 0
-    making_seconds: float | None = None
-    """Of the pass, those in which edges were made."""
-
-    @classmethod
-    def of(cls, ids: Ids, directed: bool, *, known: bool) -> Counts:
-        n = ids.n_vertices
-        out_degree = np.zeros(n, np.uint32)
-        in_degree = np.zeros(n, np.uint32) if directed else out_degree
-        return cls(ids, out_degree, in_degree, np.zeros(n, np.uint32), known)
-
-    @property
-    def directed(self) -> bool:
-        return self.in_degree is not self.out_degree
-
-    @property
-    def too_sparse(self) -> bool:
-        """Whether ids that were found are too few for their range."""
-        return not self.known and self.ids.n_vertices > DenseIds.limit(self.n_edges)
-
-    @property
-    def degree(self) -> np.ndarray:
-        return self.out_degree + self.in_degree if self.directed else self.out_degree
-
-    def grow(self, n_vertices: int) -> None:
-        """Make room for more vertices."""
-        directed = self.directed
-        self.ids = DenseIds(n_vertices)
-        self.out_degree = np.concatenate(
-            [self.out_degree, np.zeros(n_vertices - self.out_degree.size, np.uint32)]
-        )
-        self.in_degree = (
-            np.concatenate([self.in_degree, np.zeros(n_vertices - self.in_degree.size, np.uint32)])
-            if directed
-            else self.out_degree
-        )
-        self.loops = np.concatenate([self.loops, np.zeros(n_vertices - self.loops.size, np.uint32)])
-
-    def add(self, block: Block) -> None:
-        """Count a block of edges."""
-        heads, tails = (self.ids.indices(ends) for ends in block)
-        build.count_degrees(heads, tails, self.out_degree, self.in_degree, self.loops, n_threads())
-        self.n_edges += heads.size
-
-
-def tally(
-    stream: EdgeStream, directed: bool, progress: Progress, ids: Ids | None = None
-) -> Counts | None:
-    """The first pass. Without ``ids``, they are found; None as soon as they cannot be dense."""
-    declared = stream.n_vertices
-    if ids is None and declared is not None:
-        ids = DenseIds(declared, stream.first_id)
-    counts = Counts.of(ids or DenseIds(0), directed, known=ids is not None)
-    limit = DenseIds.limit(stream.n_edges)
-    before = making_seconds(stream)
-    for heads, tails in stream.blocks():
-        top = _largest(heads, tails, counts.n_edges)
-        if declared is not None:
-            if top >= declared:
-                first = stream.first_id
-                raise ValueError(
-                    f"vertex {first + top} is out of range: vertices were declared to be "
-                    f"{first} to {first + declared - 1}"
-                )
-        elif counts.known:
-            if top > counts.ids.top:
-                raise _changed("the stream")
-        elif top >= limit:
-            return None
-        elif top >= counts.ids.n_vertices:
-            counts.grow(top + 1)
-        counts.add((heads, tails))
-        progress("counting degrees", counts.n_edges, stream.n_edges)
-    if before is not None:
-        counts.making_seconds = (making_seconds(stream) or 0.0) - before
-    return counts
-
-
-def merged(tallies: Sequence[Counts]) -> Counts:
-    """What several workers counted in portions of one stream."""
-    widest = max(tallies, key=lambda counts: counts.ids.n_vertices)
-    total = Counts.of(widest.ids, widest.directed, known=widest.known)
-    for counts in tallies:
-        n = counts.ids.n_vertices
-        total.out_degree[:n] += counts.out_degree
-        total.loops[:n] += counts.loops
-        if total.directed:
-            total.in_degree[:n] += counts.in_degree
-        total.n_edges += counts.n_edges
-    return total
-
-
-def found_ids(values: np.ndarray, n_edges: int) -> Ids:
-    """Ids that were collected: sparse ones, or dense after all."""
-    largest = int(values[-1]) if values.size else -1
-    return DenseIds(largest + 1) if largest < DenseIds.limit(n_edges) else SparseIds(values)
-
-
-def _largest(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
-    """The largest id of a block; negative ones are refused."""
-    if heads.size == 0:
-        return -1
-    for ends in (heads, tails):
-        if ends.dtype.kind == "i" and ends.min() < 0:
-            place = int(np.flatnonzero(ends < 0)[0])
-            raise ValueError(
-                f"edge {n_before + place} has the vertex id {ends[place]}: vertex ids are 0 or more"
-            )
-    return int(max(heads.max(), tails.max()))
-
-
-def _require_room(n_vertices: int, n_edges: int) -> None:
-    """Refuse what can't fit, before anything large is allocated."""
-    check_vertices(n_vertices)
-    machine.require_memory(
-        construction_bytes(n_vertices, n_edges),
-        f"a graph of {n_vertices} vertices and {n_edges} edges",
-        "take a smaller graph, or a machine with more memory",
-    )
-
-
-def check_vertices(n_vertices: int) -> None:
-    """Refuse more vertices than can be numbered."""
-    if n_vertices > MAX_VERTICES:
-        raise ValueError(
-            f"a graph of {n_vertices} vertices is too large: "
-            f"at most {MAX_VERTICES} (2**32 less a few) vertices can be numbered"
-        )
-
-
-def construction_bytes(n_vertices: int, n_edges: int) -> int:
-    """About how much memory the construction of a graph takes at its peak."""
-    return _BYTES_PER_VERTEX * n_vertices + 2 * _BYTES_PER_ARC * n_edges + _BLOCK_BYTES
 
 
 def outline_of(counts: Counts, origin: Origin, locality: Locality) -> RemoteGraph:
@@ -285,7 +145,7 @@ def fill_rows(
         done += rows.size
         progress("filling rows", done, outline.n_input_edges)
     if not all(rows_of_one.full for rows_of_one in filling):
-        raise _changed(outline.name)
+        raise changed(outline.name)
     del scratch
     places = outline.locality.places(outline.order, outline.input_lengths)
     finished = []
@@ -305,14 +165,16 @@ def relabelled_blocks(outline: RemoteGraph, scratch: _Scratch) -> Iterator[Block
 def indexed_blocks(outline: Outline, stream: EdgeStream) -> Iterator[Block]:
     """The edges that a graph was made of, by indices of vertices, once more."""
     ids, n_edges = outline.ids, outline.n_input_edges
+    if isinstance(stream, StoredStream):
+        n_edges = stream.n_edges  # duplicates are gone
     done = 0
     for heads, tails in stream.blocks():
-        if _largest(heads, tails, done) > ids.top or done + heads.size > n_edges:
-            raise _changed(outline.name)
+        if largest(heads, tails, done) > ids.top or done + heads.size > n_edges:
+            raise changed(outline.name)
         done += heads.size
         yield ids.indices(heads), ids.indices(tails)
     if done != n_edges:
-        raise _changed(outline.name)
+        raise changed(outline.name)
 
 
 class _Filling:
@@ -347,13 +209,6 @@ class _Filling:
         how = self.n_keys, self.selection, places
         out = self.out.finish(*how)
         return out, out if self.into is self.out else self.into.finish(*how)
-
-
-def _changed(name: str) -> ValueError:
-    """The error for a stream that differs from one pass to the next."""
-    return ValueError(
-        f"{name} gave other edges when it was read the second time: it must not change meanwhile"
-    )
 
 
 class _Scratch:

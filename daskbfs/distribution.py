@@ -253,6 +253,7 @@ def distribute(
     cpu_share: float | None = None,
     seed: int | None = None,
     progress: Progress = silent,
+    **reading: Any,
 ) -> Any:
     """Cut a graph into partitions and pin them to the workers of a cluster.
 
@@ -262,7 +263,8 @@ def distribute(
         What to distribute: a graph in this process; or where one comes from, ``"kron:22"``,
         ``"uniform:20"`` or a file that all workers can read. Such a graph is built on the workers,
         each of which makes or reads all edges and keeps its own rows; it may be larger than this
-        process's memory, or any one worker's.
+        process's memory, or any one worker's. Workers of one machine share what they map of a
+        ``.dbfs`` file.
     client
         A Dask client; None starts a cluster with one worker inside this process.
     n_partitions
@@ -282,6 +284,9 @@ def distribute(
         edges of ``kron-reference``.
     progress
         Told how far the work has come.
+    **reading
+        Of a file: ``directed``, ``format``, ``columns``, ``storage_options``, as in
+        :func:`read_graph`.
 
     Returns
     -------
@@ -298,7 +303,9 @@ def distribute(
     (256, 2)
     """
     if isinstance(graph, str | os.PathLike):
-        graph = open_origin(graph, seed=seed)
+        graph = open_origin(graph, seed=seed, **reading)
+    elif reading:
+        raise TypeError(f"{', '.join(reading)} say how to read a file, and this is a graph already")
     if client is None:
         client = embedded_client()
     check_scheduler(client)

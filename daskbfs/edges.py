@@ -64,6 +64,65 @@ class ArrayEdges:
             yield self.heads[part], self.tails[part]
 
 
+class Remembered:
+    """A stream that is slow to read: what the first pass read, the next ones have from memory.
+
+    As far as that goes: a stream with more than ``n_bytes`` of edges is read anew each time.
+    """
+
+    def __init__(self, stream: EdgeStream, n_bytes: int) -> None:
+        self.stream = stream
+        self._room = n_bytes
+        self._blocks: list[Block] | None = None
+
+    @property
+    def n_edges(self) -> int:
+        return self.stream.n_edges
+
+    @property
+    def n_vertices(self) -> int | None:
+        return self.stream.n_vertices
+
+    @property
+    def first_id(self) -> int:
+        return self.stream.first_id
+
+    def blocks(self) -> Iterator[Block]:
+        if self._blocks is not None:
+            yield from self._blocks
+            return
+        kept: list[Block] = []
+        small: list[Block] = []
+        room, n_small = self._room, 0
+        for block in self.stream.blocks():
+            yield block
+            if room < 0:
+                continue
+            heads, tails = (_compact(ends) for ends in block)
+            room -= heads.nbytes + tails.nbytes
+            small.append((heads, tails))
+            n_small += heads.size
+            if n_small >= BLOCK_EDGES:
+                kept.append(_joined(small))
+                small, n_small = [], 0
+            if room < 0:
+                kept, small = [], []
+        if room >= 0:
+            self._blocks = kept + ([_joined(small)] if small else [])
+
+
+def _compact(ends: np.ndarray) -> np.ndarray:
+    """A copy, in 32 bits where these suffice; what cannot be a vertex stays as it is."""
+    fits = ends.size == 0 or (ends.min() >= 0 and ends.max() < 2**32)
+    return ends.astype(np.uint32) if fits else ends.copy()
+
+
+def _joined(blocks: list[Block]) -> Block:
+    """Some blocks as one."""
+    heads, tails = (np.concatenate(ends) for ends in zip(*blocks, strict=True))
+    return heads, tails
+
+
 @dataclass(frozen=True, slots=True)
 class Portion:
     """Every ``step``-th block of a stream, from block ``first`` on; the others are not made."""
@@ -111,6 +170,11 @@ def making_seconds(stream: EdgeStream) -> float | None:
     return seconds
 
 
+def is_slow(stream: EdgeStream) -> bool:
+    """Whether reading a stream again takes longer than keeping its edges in memory."""
+    return bool(getattr(stream, "slow", False))
+
+
 def portions(stream: EdgeStream, n: int) -> list[EdgeStream]:
     """A stream in up to ``n`` portions; in one, where its blocks cannot be made one by one."""
     if not isinstance(stream, DivisibleStream):
@@ -135,6 +199,11 @@ class BothWays:
     @property
     def first_id(self) -> int:
         return self.once.first_id
+
+    @property
+    def slow(self) -> bool:
+        """As the stream that it is made of."""
+        return is_slow(self.once)
 
     def blocks(self) -> Iterator[Block]:
         for heads, tails in self.once.blocks():

@@ -204,11 +204,12 @@ class Graph(Outline):
 
     out: Rows
     into: Rows
-    hub_vertex: np.ndarray = field(init=False)
-    """The vertex of each row's hub, as an index."""
+    hub_vertex: np.ndarray = None  # type: ignore[assignment]
+    """The vertex of each row's hub, as an index; None: to be looked up."""
 
     def __post_init__(self) -> None:
-        self.hub_vertex = self.original_index[self.into.hub]
+        if self.hub_vertex is None:
+            self.hub_vertex = self.original_index[self.into.hub]
 
     def lengths_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         out = self.out.lengths(rows)

@@ -158,6 +158,11 @@ class Layout:
         """Global ids, padding included."""
         return int(self.first[-1])
 
+    def owned(self) -> Layout:
+        """A layout that came over the wire, with arrays that kernels know."""
+        rows = tuple(owned(mine) for mine in self.rows)
+        return Layout(rows, self.first, owned(self.global_id), self.n_primary)
+
 
 def lay_out(
     graph: Outline,

@@ -93,6 +93,12 @@ class PageRankResult:
         vertices = self.vertices
         return [(int(vertices[i]), float(self.rank[i])) for i in first]
 
+    def to_pandas(self) -> Any:
+        """The ranks as a pandas dataframe with the columns ``vertex`` and ``rank``."""
+        import pandas
+
+        return pandas.DataFrame({"vertex": self.vertices, "rank": self.rank})
+
     def __repr__(self) -> str:
         rate = human_rate(self.edges_per_second).replace("TEPS", " edges/s")
         note = " (emulated: no GPU's time)" if self.levels.emulated else ""

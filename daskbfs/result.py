@@ -172,6 +172,33 @@ class BFSResult:
             raise ValueError("this search ran without a cluster: result.parent is all there is")
         return placed.dask_columns(self._tree.parts)  # type: ignore[no-any-return]
 
+    def to_dask_dataframe(self) -> Any:
+        """The tree as a Dask dataframe with the columns ``vertex`` and ``parent``.
+
+        Its partitions stay on the cluster, as those of :meth:`to_dask`; needs
+        ``dask[dataframe]``.
+        """
+        from dask.dataframe import concat, from_dask_array
+
+        columns = zip(("vertex", "parent"), self.to_dask(), strict=True)
+        return concat([from_dask_array(array, columns=name) for name, array in columns], axis=1)
+
+    def to_pandas(self) -> Any:
+        """The tree as a pandas dataframe with the columns ``vertex``, ``parent`` and ``level``.
+
+        >>> import daskbfs
+        >>> result = daskbfs.bfs(daskbfs.from_edges([(10, 20), (20, 40)]), source=10)
+        >>> print(result.to_pandas().query("level > 0").to_string(index=False))
+         vertex  parent  level
+             20      10      1
+             40      20      2
+        """
+        import pandas
+
+        return pandas.DataFrame(
+            {"vertex": self.vertices, "parent": self.parent, "level": self.level}
+        )
+
     @property
     def vertices(self) -> np.ndarray:
         """The vertex ids that ``parent`` and ``level`` are aligned with."""

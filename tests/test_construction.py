@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
-from daskbfs.construction import Selection, construct, fill_rows, outline_of, tally
+from daskbfs.construction import Selection, construct, fill_rows, outline_of
+from daskbfs.counting import tally
 from daskbfs.edges import ArrayEdges, BothWays, Origin
 from daskbfs.kernels import build
 from daskbfs.kernels.compiling import threads

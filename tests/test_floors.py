@@ -16,7 +16,7 @@ FLOORS = {
     "series": 0, "plots": 0, "figures": 0,
     "kernels": 1,
     "edges": 2, "vertices": 2, "graph": 2, "construction": 2, "convert": 2, "generate": 2,
-    "locality": 2,
+    "locality": 2, "counting": 2, "stored": 2, "columns": 2,
     "io": 2, "trees": 2, "validation": 2,
     "direction": 3, "memory": 3, "strategy": 3, "partition": 3, "placement": 3, "survey": 3,
     "cutting": 3,

@@ -18,7 +18,7 @@ from daskbfs import machine
 from daskbfs.bench import spread
 from daskbfs.bench.energy import measure_energy
 from daskbfs.bench.trials import Trials, is_here, place, require_workers, summarize
-from daskbfs.construction import construction_bytes
+from daskbfs.counting import construction_bytes
 from daskbfs.distribution import DistributedGraph
 from daskbfs.edges import ArrayEdges, EdgeStream, Origin, collected
 from daskbfs.engine import require_graph

@@ -23,7 +23,7 @@ from daskbfs import __version__, machine
 from daskbfs.bench.trials import timed_in_turns
 from daskbfs.generate import kronecker
 from daskbfs.graph import Graph
-from daskbfs.io.gap import exported_arcs
+from daskbfs.io.export import exported_arcs
 from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.pagerank import pull_ranks
 from daskbfs.progress import bars, silent

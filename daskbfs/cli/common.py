@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -27,22 +28,57 @@ STRATEGIES = ("auto", "high", "low", "random", "mirror")
 _DRIVERS = ("auto", "direct", "resident", "waves")
 _DIRECTIONS = ("beamer", "coordinator", "adaptive", "top_down", "bottom_up")
 FORMATS = (
-    "edge-list", "dimacs", "gap", "graph500", "graph500-unpacked", "matrix-market", "metis",
+    "edge-list", "konect", "matrix-market", "dimacs", "metis", "csv", "parquet", "npz", "npy",
+    "gap", "gap-weighted", "graph500", "graph500-unpacked", "dbfs",
 )  # fmt: skip
+"""As daskbfs.io knows them, which would take its time to be loaded."""
+WRITTEN_FORMATS = tuple(one for one in FORMATS if one not in ("konect", "npy", "gap-weighted"))
+_KINDS = ("kron", "uniform", "kron-reference")
 _SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError)
 
 
-def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show errors that users can mend as one line, not as a traceback."""
+class Refused(click.ClickException):
+    """What was asked for cannot be done; a check that fails is a plain ClickException, exit 1."""
 
+    exit_code = 2
+
+
+def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Show errors as one line, not as a traceback, unless --debug asks for it."""
+
+    @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
     @functools.wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, debug: bool, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
         except _SHOWN_ERRORS as error:
-            raise click.ClickException(str(error)) from error
+            if debug:
+                raise
+            raise Refused(str(error)) from error
+        except Exception as error:
+            if debug:
+                raise
+            told = f"{type(error).__name__}: {error}"
+            raise Refused(f"{told} (a mistake of ours; --debug shows where)") from error
 
     return wrapped
+
+
+class GraphWord(click.ParamType):
+    """A file, an address, or a generator with a scale."""
+
+    name = "graph"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        kinds = [f"{kind}:" for kind in _KINDS if f"{kind}:".startswith(incomplete)]
+        return [*map(CompletionItem, kinds), CompletionItem(incomplete, type="file")]
+
+
+graph_argument = click.argument("graph", type=GraphWord())
 
 
 _GRAPH_OPTIONS = (
@@ -63,7 +99,13 @@ _GRAPH_OPTIONS = (
     click.option(
         "--format",
         type=click.Choice(FORMATS),
-        help="What the file is.  [default: what its suffix tells]",
+        help="What the file is.  [default: what its name tells]",
+    ),
+    click.option(
+        "--columns",
+        metavar="A,B",
+        help="Of a table (.csv, .parquet), the two that are an edge's ends.  [default: known by "
+        "names such as source,target]",
     ),
 )
 
@@ -76,6 +118,7 @@ class GraphChoice:
     edgefactor: int
     directed: bool
     format: str | None
+    columns: str | None
 
     @property
     def number(self) -> int:
@@ -90,6 +133,7 @@ class GraphChoice:
             graph,
             directed=self.directed or directed,
             format=self.format,
+            columns=None if self.columns is None else self.columns.split(","),
             edgefactor=self.edgefactor,
             seed=self.seed,
         )

@@ -6,8 +6,11 @@ import click
 
 from daskbfs.cli.common import (
     STRATEGIES,
+    WRITTEN_FORMATS,
     GraphChoice,
+    GraphWord,
     check_json,
+    graph_argument,
     graph_options,
     plain_errors,
     speaker,
@@ -15,17 +18,16 @@ from daskbfs.cli.common import (
 )
 
 _ALGORITHMS = ("bfs", "pagerank")
-_WRITTEN_FORMATS = ("edge-list", "gap", "graph500", "graph500-unpacked")
 
 
 @click.command()
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@click.argument("source", metavar="IN", type=GraphWord())
+@click.argument("target", metavar="OUT", type=click.Path())
 @graph_options
 @click.option(
     "--to-format",
-    type=click.Choice(_WRITTEN_FORMATS),
-    help="What OUT becomes.  [default: what its suffix tells]",
+    type=click.Choice(WRITTEN_FORMATS),
+    help="What OUT becomes.  [default: what its name tells]",
 )
 @click.option("--quiet", is_flag=True, help="No progress bars.")
 @plain_errors
@@ -36,14 +38,17 @@ def convert(
     to_format: str | None,
     quiet: bool,
 ) -> None:
-    """Read the graph IN and write it to OUT (.sg, an edge list: .el, .txt, or .g500, .g500u).
+    """Read the graph IN and write it to OUT; names tell the formats.
 
-    IN may also be kron:SCALE, kron-reference:SCALE or uniform:SCALE. Duplicates and self-loops are
-    dropped, but for Graph500's binary edge lists (.g500 packed, .g500u unpacked), which keep the
-    input edges as they are. Edge lists are gzipped where OUT ends in .gz.
+    IN is a file, an address (s3://..., https://...), kron:SCALE, kron-reference:SCALE or
+    uniform:SCALE. OUT may end in .dbfs (mapped into memory by every later command, however large),
+    .el, .txt, .mtx, .gr, .graph, .csv, .parquet, .npz, .sg, .g500 or .g500u; text is compressed
+    where .gz, .bz2, .xz or .zst follows. Duplicates and self-loops are dropped, but for Graph500's
+    binary edge lists (.g500 packed, .g500u unpacked), which keep the input edges as they are.
 
     \b
-    daskbfs convert soc-LiveJournal1.txt.gz soc.sg
+    daskbfs convert soc-LiveJournal1.txt.gz soc.dbfs
+    daskbfs convert follows.csv follows.parquet --columns follower,followed --directed
     daskbfs convert kron-reference:20 graph500.g500
     """  # noqa: D301
     from daskbfs.io import converter
@@ -57,7 +62,7 @@ def convert(
 
 
 @click.command()
-@click.argument("graph")
+@graph_argument
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGIES),

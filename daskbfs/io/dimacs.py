@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import IO
 
 from daskbfs.edges import EdgeStream
-from daskbfs.io.text import TextEdges, opened_lines
+from daskbfs.graph import Graph
+from daskbfs.io.export import exported_arcs, require_numbered
+from daskbfs.io.location import Location
+from daskbfs.io.text import TextEdges, edge_lines, opened_lines
+from daskbfs.progress import Progress
 
 
-def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
+def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's arcs; most files hold each edge both ways, but none says so."""
-    n_vertices, n_arcs = _problem(path)
+    n_vertices, n_arcs = _problem(location)
     stream = TextEdges(
-        path,
+        location,
         comments=b"cp",
         tag="a",
         base=1,
@@ -23,9 +27,9 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
     return stream, None
 
 
-def _problem(path: Path) -> tuple[int, int]:
+def _problem(location: Location) -> tuple[int, int]:
     """Vertices and arcs, by the problem line."""
-    with opened_lines(path) as lines:
+    with opened_lines(location) as lines:
         for number, line in enumerate(lines, 1):
             words = line.split()
             if not words or words[0] == b"c":
@@ -33,7 +37,15 @@ def _problem(path: Path) -> tuple[int, int]:
             if words[0] == b"p" and len(words) == 4 and words[2].isdigit() and words[3].isdigit():
                 return int(words[2]), int(words[3])
             raise ValueError(
-                f"{path.name}, line {number}: the first line that is no comment must be "
+                f"{location.name}, line {number}: the first line that is no comment must be "
                 f"'p sp VERTICES ARCS', not {line.decode(errors='replace').strip()[:60]!r}"
             )
-    raise ValueError(f"{path.name} has no line 'p sp VERTICES ARCS': it is no DIMACS file")
+    raise ValueError(f"{location.name} has no line 'p sp VERTICES ARCS': it is no DIMACS file")
+
+
+def write(graph: Graph, file: IO[bytes], progress: Progress) -> None:
+    """Write all arcs, undirected edges both ways, with the weight 1; ids become 1 to n."""
+    require_numbered(graph, "DIMACS")
+    file.write(f"p sp {graph.n_vertices} {graph.n_arcs}\n".encode())
+    arcs = exported_arcs(graph, graph.out, progress)
+    file.writelines(edge_lines(arcs, base=1, before=b"a ", after=b" 1\n"))

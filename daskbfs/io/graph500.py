@@ -8,44 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from daskbfs.edges import BLOCK_EDGES, Block, EdgeStream
+from daskbfs.io.location import Location, read_array
 
 _PACKED = np.dtype([("low", "<u4", 2), ("high", "<i2", 2)])
 _UNPACKED = np.dtype(("<i8", 2))
 _MOST_PACKED = 2**47
 
 
-def open_packed(path: Path) -> tuple[EdgeStream, bool | None]:
+def open_packed(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of a packed file, which may be taken as directed or not."""
-    return _opened(path, packed=True), None
+    return _opened(location, packed=True), None
 
 
-def open_unpacked(path: Path) -> tuple[EdgeStream, bool | None]:
+def open_unpacked(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of an unpacked file, which may be taken as directed or not."""
-    return _opened(path, packed=False), None
+    return _opened(location, packed=False), None
 
 
-def _opened(path: Path, *, packed: bool) -> BinaryEdges:
-    size, width = path.stat().st_size, (_PACKED if packed else _UNPACKED).itemsize
+def _opened(location: Location, *, packed: bool) -> BinaryEdges:
+    size, width = location.size, (_PACKED if packed else _UNPACKED).itemsize
     if size % width:
         other = "unpacked" if packed else "packed"
         raise ValueError(
-            f"{path.name} has {size} bytes, which is no multiple of an edge's {width}: it is cut "
-            f"short, or {other}"
+            f"{location.name} has {size} bytes, which is no multiple of an edge's {width}: it is "
+            f"cut short, or {other}"
         )
-    return BinaryEdges(path, packed, size // width)
+    return BinaryEdges(location, packed, size // width)
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryEdges:
     """A stream of the edges of a file; any block can be read without the others."""
 
-    path: Path
+    location: Location
     packed: bool
     n_edges: int
     n_vertices: int | None = None
@@ -57,12 +57,11 @@ class BinaryEdges:
     def every(self, first: int, step: int) -> Iterator[Block]:
         """Every ``step``-th block, from block ``first`` on."""
         dtype = _PACKED if self.packed else _UNPACKED
-        for begin in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
-            n = min(BLOCK_EDGES, self.n_edges - begin)
-            raw = np.fromfile(self.path, dtype, n, offset=begin * dtype.itemsize)
-            if len(raw) < n:
-                raise ValueError(f"{self.path.name} became shorter while it was read")
-            yield _unpacked(raw) if self.packed else (raw[:, 0], raw[:, 1])
+        with self.location.open() as file:
+            for begin in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
+                n = min(BLOCK_EDGES, self.n_edges - begin)
+                raw = read_array(file, self.location.name, dtype, n, begin * dtype.itemsize)
+                yield _unpacked(raw) if self.packed else (raw[:, 0], raw[:, 1])
 
 
 def _unpacked(raw: np.ndarray) -> Block:

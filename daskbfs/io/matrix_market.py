@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import IO
 
 from daskbfs.edges import EdgeStream
-from daskbfs.io.text import TextEdges, opened_lines
+from daskbfs.graph import Graph
+from daskbfs.io.export import exported_pairs, require_numbered
+from daskbfs.io.location import Location
+from daskbfs.io.text import TextEdges, edge_lines, opened_lines
+from daskbfs.progress import Progress
 
 _FIELDS = ("real", "double", "integer", "complex", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 
-def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
+def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's entries; undirected edges where the matrix is symmetric."""
-    with opened_lines(path) as lines:
+    with opened_lines(location) as lines:
         banner = next(lines, b"")
         skip_bytes = len(banner)
         words = banner.decode(errors="replace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
             raise ValueError(
-                f"{path.name}, line 1: a Matrix Market file begins with "
+                f"{location.name}, line 1: a Matrix Market file begins with "
                 "'%%MatrixMarket matrix coordinate FIELD SYMMETRY'"
             )
         _, _, layout, field, symmetry = words
         if layout != "coordinate":
-            raise ValueError(f"{path.name} is {layout!r}: only coordinate files are graphs")
+            raise ValueError(f"{location.name} is {layout!r}: only coordinate files are graphs")
         if field not in _FIELDS or symmetry not in _SYMMETRIES:
             raise ValueError(
-                f"{path.name}, line 1: {field!r} {symmetry!r} is not a field of "
+                f"{location.name}, line 1: {field!r} {symmetry!r} is not a field of "
                 f"{', '.join(_FIELDS)} and a symmetry of {', '.join(_SYMMETRIES)}"
             )
         number = 1
@@ -38,17 +42,17 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
             if sizes and not sizes[0].startswith(b"%"):
                 break
         else:
-            raise ValueError(f"{path.name} ends before its sizes: it is damaged or cut short")
+            raise ValueError(f"{location.name} ends before its sizes: it is damaged or cut short")
     if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
         raise ValueError(
-            f"{path.name}, line {number}: sizes must be 'ROWS COLUMNS ENTRIES', "
+            f"{location.name}, line {number}: sizes must be 'ROWS COLUMNS ENTRIES', "
             f"not {line.decode(errors='replace').strip()[:60]!r}"
         )
     n_rows, n_columns, n_entries = map(int, sizes)
     if n_rows != n_columns:
-        raise ValueError(f"{path.name} is {n_rows} x {n_columns}: a graph's matrix is square")
+        raise ValueError(f"{location.name} is {n_rows} x {n_columns}: a graph's matrix is square")
     stream = TextEdges(
-        path,
+        location,
         comments=b"%",
         base=1,
         n_vertices=n_rows,
@@ -57,3 +61,16 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
         what="an entry: row and column, from 1 on",
     )
     return stream, None if symmetry == "general" else False
+
+
+def write(graph: Graph, file: IO[bytes], progress: Progress) -> None:
+    """Write a pattern, symmetric where the graph is undirected; ids become 1 to n."""
+    require_numbered(graph, "Matrix Market")
+    symmetry = "general" if graph.directed else "symmetric"
+    n = graph.n_vertices
+    file.write(f"%%MatrixMarket matrix coordinate pattern {symmetry}\n".encode())
+    file.write(f"{n} {n} {graph.n_edges}\n".encode())
+    pairs = exported_pairs(graph, progress)
+    if not graph.directed:  # a symmetric file holds what is below the diagonal
+        pairs = ((tails, heads) for heads, tails in pairs)
+    file.writelines(edge_lines(pairs, base=1))

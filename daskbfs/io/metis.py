@@ -8,23 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from daskbfs.edges import Block, EdgeStream
+from daskbfs.graph import Graph
+from daskbfs.io.export import exported_rows, require_numbered
+from daskbfs.io.location import Location
 from daskbfs.io.symmetry import Symmetry
-from daskbfs.io.text import bad_line, opened_lines, whole_lines
+from daskbfs.io.text import opened_lines, whole_lines
 from daskbfs.kernels import text as kernels
+from daskbfs.progress import Progress
 
 _COMMENTS = np.frombuffer(b"%", np.uint8).copy()
 _SHORTEST_NUMBER = 2  # a digit and what ends it
+_LONGEST_NUMBER = 11  # an id of 32 bits and what ends it
 _WHAT = "a list of neighbours, from 1 on"
 
 
-def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
+def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's edges: METIS graphs are undirected."""
-    with opened_lines(path) as lines:
+    with opened_lines(location) as lines:
         skip_bytes = 0
         for number, line in enumerate(lines, 1):  # noqa: B007
             skip_bytes += len(line)
@@ -32,15 +37,17 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
             if words and not words[0].startswith(b"%"):
                 break
         else:
-            raise ValueError(f"{path.name} is empty: a METIS file begins with 'VERTICES EDGES'")
+            raise ValueError(f"{location.name} is empty: a METIS file begins with 'VERTICES EDGES'")
     if not 2 <= len(words) <= 4 or not all(word.isdigit() for word in words):
         raise ValueError(
-            f"{path.name}, line {number}: a METIS file begins with 'VERTICES EDGES [FORMAT [N]]', "
-            f"not {line.decode(errors='replace').strip()[:60]!r}"
+            f"{location.name}, line {number}: a METIS file begins with 'VERTICES EDGES [FORMAT "
+            f"[N]]', not {line.decode(errors='replace').strip()[:60]!r}"
         )
     layout = words[2].decode().zfill(3) if len(words) > 2 else "000"
     if set(layout) - set("01") or len(layout) > 3:
-        raise ValueError(f"{path.name}, line {number}: format {layout!r} is not made of 0s and 1s")
+        raise ValueError(
+            f"{location.name}, line {number}: format {layout!r} is not made of 0s and 1s"
+        )
     n_weights = (int(words[3]) if len(words) > 3 else 1) if layout[1] == "1" else 0
     header = _Header(
         n_vertices=int(words[0]),
@@ -49,7 +56,7 @@ def open_edges(path: Path) -> tuple[EdgeStream, bool | None]:
         stride=2 if layout[2] == "1" else 1,
         skip_bytes=skip_bytes,
     )
-    return MetisEdges(path, header), False
+    return MetisEdges(location, header), False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +74,26 @@ class MetisEdges:
     """A stream of the edges of a METIS file."""
 
     first_id = 1
+    slow = True
 
-    def __init__(self, path: Path, header: _Header) -> None:
-        self.path = path
+    def __init__(self, location: Location, header: _Header) -> None:
+        self.location = location
         self.n_vertices = header.n_vertices
         self.n_edges = header.n_edges
         self._header = header
 
     def blocks(self) -> Iterator[Block]:
         header = self._header
-        symmetry = Symmetry(self.path.name, header.n_vertices, self.first_id)
+        symmetry = Symmetry(self.location.name, header.n_vertices, self.first_id)
         row = 0
-        for number, text in whole_lines(self.path, header.skip_bytes):
-            room = len(text) // _SHORTEST_NUMBER + 1
+        for lines in whole_lines(self.location, header.skip_bytes):
+            room = lines.size // _SHORTEST_NUMBER + 1
             numbers, rows = np.empty(room, np.int64), np.empty(room, np.int64)
-            buffer = np.frombuffer(text, np.uint8)
-            n, row, error, place = kernels.parse_integers(buffer, _COMMENTS, numbers, rows, row)
+            n, row, error, place = kernels.parse_integers(
+                lines.array, lines.size, _COMMENTS, numbers, rows, row
+            )
             if error != kernels.FINE:
-                raise bad_line(self.path, number, text, place, error, _WHAT, 1)
+                raise lines.wrong(place, error, _WHAT, 1)
             yield symmetry.once(*self._neighbours(numbers[:n], rows[:n]))
         self._check(row, symmetry)
 
@@ -93,7 +102,7 @@ class MetisEdges:
         header = self._header
         if rows.size and rows[-1] >= header.n_vertices:
             raise ValueError(
-                f"{self.path.name} has more than {header.n_vertices} lines, one for each vertex"
+                f"{self.location.name} has more than {header.n_vertices} lines, one for each vertex"
             )
         column = np.arange(rows.size) - np.searchsorted(rows, rows)
         wanted = (column >= header.n_before) & ((column - header.n_before) % header.stride == 0)
@@ -104,12 +113,26 @@ class MetisEdges:
         header = self._header
         if n_lines < header.n_vertices - 1:  # the last line may be empty, without an end
             raise ValueError(
-                f"{self.path.name} has {n_lines} lines for {header.n_vertices} vertices: "
+                f"{self.location.name} has {n_lines} lines for {header.n_vertices} vertices: "
                 "it is damaged or cut short"
             )
         symmetry.check()
         if symmetry.n_down > header.n_edges:
             raise ValueError(
-                f"{self.path.name} lists {symmetry.n_down} edges, but its header says "
+                f"{self.location.name} lists {symmetry.n_down} edges, but its header says "
                 f"{header.n_edges}: it is damaged"
             )
+
+
+def write(graph: Graph, file: IO[bytes], progress: Progress) -> None:
+    """Write an undirected graph; ids become 1 to n."""
+    require_numbered(graph, "METIS")
+    if graph.directed:
+        raise ValueError(
+            f"{graph.name} is directed: METIS graphs are not; read it without directed, or write "
+            "another format, such as .mtx"
+        )
+    file.write(f"{graph.n_vertices} {graph.n_edges}\n".encode())
+    for _, degree, neighbours in exported_rows(graph, graph.out, np.int64, progress):
+        text = np.empty(_LONGEST_NUMBER * neighbours.size + degree.size, np.uint8)
+        file.write(text[: kernels.format_rows(degree, neighbours, 1, text)].tobytes())

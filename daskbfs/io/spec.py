@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from daskbfs.edges import Origin
 from daskbfs.generate import KINDS, random_origin
@@ -15,6 +17,8 @@ def open_origin(
     *,
     directed: bool | None = None,
     format: str | None = None,
+    columns: Sequence[str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     edgefactor: int = 16,
     seed: int | None = None,
 ) -> Origin:
@@ -25,7 +29,9 @@ def open_origin(
             raise ValueError(f"{spec!r}: after '{kind}:' comes a scale, for example '{kind}:20'")
         if directed:
             raise ValueError(f"{spec!r} is undirected: only files can be read as directed")
-        if format:
-            raise ValueError(f"{spec!r} is generated: only files have a format")
+        if format or columns or storage_options:
+            raise ValueError(f"{spec!r} is generated: only files have a format and columns")
         return random_origin(kind, int(scale), edgefactor, seed)
-    return open_file(spec, directed=directed, format=format)
+    return open_file(
+        spec, directed=directed, format=format, columns=columns, storage_options=storage_options
+    )

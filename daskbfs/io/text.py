@@ -6,15 +6,16 @@ A line ends with LF, CRLF or a lone CR.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import io
-import zlib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO
 
 import numpy as np
 
 from daskbfs.edges import Block
+from daskbfs.io import compression
+from daskbfs.io.location import Location
 from daskbfs.kernels import text as kernels
 from daskbfs.kernels.compiling import n_threads
 
@@ -22,35 +23,31 @@ _READ_BYTES = 2**24
 _SHORTEST_LINE = 4  # "0 1\n"
 _TYPICAL_LINE = 12
 _COMPRESSION = 4
+_LONGEST_ID = 19
+_LARGEST_ID = 2**63 - 1
+_RETURN = ord("\r")
 _WRONG = {
     kernels.NOT_A_NUMBER: "is not {what}",
     kernels.TOO_FEW_COLUMNS: "has too few columns for {what}",
     kernels.TOO_LARGE: "has a vertex id beyond 2**63 - 1",
     kernels.NEGATIVE: "has a vertex id below {base}, the smallest in this format",
+    kernels.BEYOND: "has a vertex id beyond {top}, the largest by the file's header",
     kernels.NAN_WEIGHT: "has the weight nan; drop such edges, or the weights",
 }
 
 
-def gzipped(path: Path) -> bool:
-    """Whether a file is gzipped, by its name."""
-    return path.suffix.lower() == ".gz"
+@contextlib.contextmanager
+def opened(location: Location) -> Iterator[IO[bytes]]:
+    """A file, decompressed where its name says so; damage that shows then is a ValueError."""
+    with location.open() as file, compression.unpacked(location.name, file) as inside:
+        yield inside
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[io.BufferedIOBase]:
-    """A file, decompressed when it is gzipped; damage that shows then is a ValueError."""
-    try:
-        with gzip.GzipFile(path, "rb") if gzipped(path) else path.open("rb") as file:
-            yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path.name} is damaged or cut short: {error}") from error
-
-
-@contextlib.contextmanager
-def opened_lines(path: Path) -> Iterator[Iterator[bytes]]:
+def opened_lines(location: Location) -> Iterator[Iterator[bytes]]:
     """The lines of a file one by one, with their ends: for headers."""
     # Latin-1 maps bytes to characters one to one; newline="" leaves the ends as they are.
-    with opened(path) as file, io.TextIOWrapper(file, "latin-1", newline="") as lines:  # type: ignore[type-var]
+    with opened(location) as file, io.TextIOWrapper(file, "latin-1", newline="") as lines:  # type: ignore[type-var]
         yield (line.encode("latin-1") for line in lines)
 
 
@@ -62,43 +59,78 @@ def _count_lines(text: bytes) -> int:
     return n
 
 
-def _line_start(text: bytes, at: int) -> int:
+def _line_start(text: bytes | bytearray, at: int) -> int:
     """The last place up to ``at`` where a line begins; it may be between CR and LF."""
     start = text.rfind(b"\n", 0, at) + 1
     return max(start, text.rfind(b"\r", start, at) + 1)
 
 
-def whole_lines(path: Path, skip_bytes: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Pieces of a file that end with a line, each with the number of its first line (from 1).
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Some whole lines of a file; valid until the next ones are asked for."""
 
-    The lines in the first ``skip_bytes`` bytes are left out, but counted.
-    """
-    with opened(path) as file:
-        number = 1 + _count_lines(file.read(skip_bytes))
-        rest = b""
-        while piece := file.read(_READ_BYTES):
-            # A CR at the very end may be half of a CRLF: it waits for the next piece.
-            cut = _line_start(piece, len(piece) - piece.endswith(b"\r"))
+    location: Location
+    begin: int
+    """Their first byte in the file, once that is decompressed."""
+    text: bytearray
+    """The lines, and more; behind the last one stands one more line end."""
+    size: int
+    """Bytes of the lines."""
+
+    def cuts(self, n_parts: int) -> np.ndarray:
+        """Where parts of about the same size begin and end, each of whole lines."""
+        cuts = [_line_start(self.text, self.size * i // n_parts) for i in range(n_parts)]
+        return np.array([*cuts, self.size], np.int64)
+
+    @property
+    def array(self) -> np.ndarray:
+        """For kernels."""
+        return np.frombuffer(self.text, np.uint8)
+
+    def wrong(self, place: int, error: int, what: str, base: int, top: int = 0) -> ValueError:
+        """The error for the line at a place."""
+        line = 1
+        with opened(self.location) as file:  # lines are counted only when somebody asks
+            to_read = self.begin + place
+            while to_read and (piece := file.read(min(to_read, _READ_BYTES))):
+                to_read -= len(piece)
+                after = b"" if to_read or not piece.endswith(b"\r") else file.read(1)
+                line += _count_lines(piece) - (after == b"\n")
+        shown = bytes(self.text[place : min(self.size, place + 400)]).splitlines()[0]
+        words = shown.decode(errors="replace")
+        words = words if len(words) <= 60 else words[:57] + "..."
+        told = _WRONG[error].format(what=what, base=base, top=top)
+        return ValueError(f"{self.location.name}, line {line}: {words!r} {told}")
+
+
+def whole_lines(location: Location, skip_bytes: int = 0) -> Iterator[Lines]:
+    """The lines of a file behind its first ``skip_bytes`` bytes, many at a time."""
+    with opened(location) as file:
+        file.read(skip_bytes)
+        begin, n_rest, n_more = skip_bytes, 0, 1
+        buffer = bytearray(_READ_BYTES + 1)
+        while n_more:
+            if n_rest + 1 >= len(buffer):  # a line that is longer than all
+                buffer.extend(bytes(len(buffer)))
+            n_more = _filled(file, memoryview(buffer)[n_rest:-1])
+            size = n_rest + n_more
+            # A CR at the very end may be half of a CRLF: it waits for what follows.
+            last = size - (size > 0 and buffer[size - 1] == _RETURN)
+            cut = _line_start(buffer, last) if n_more else size
             if cut:
-                lines = rest + piece[:cut]
-                yield number, lines
-                number += _count_lines(lines)
-                rest = piece[cut:]
-            else:
-                rest += piece
-        if rest:
-            yield number, rest
+                kept, buffer[cut : cut + 1] = buffer[cut], b"\n"
+                yield Lines(location, begin, buffer, cut)
+                buffer[cut] = kept
+            buffer[: size - cut] = buffer[cut:size]
+            begin, n_rest = begin + cut, size - cut
 
 
-def bad_line(
-    path: Path, number: int, text: bytes, place: int, error: int, what: str, base: int
-) -> ValueError:
-    """The error for the line at ``place`` of a text whose first line has ``number``."""
-    line = number + _count_lines(text[:place])
-    shown = text[place : place + 400].splitlines()[0].decode(errors="replace")
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    wrong = _WRONG[error].format(what=what, base=base)
-    return ValueError(f"{path.name}, line {line}: {shown!r} {wrong}")
+def _filled(file: IO[bytes], room: memoryview) -> int:
+    """Fill a buffer from a file as far as it goes; returns how far."""
+    n = 0
+    while n < len(room) and (more := file.readinto(room[n:])):  # type: ignore[attr-defined]
+        n += more
+    return n
 
 
 class TextEdges:
@@ -109,9 +141,11 @@ class TextEdges:
     vertices, their ids start at ``base``; otherwise they are whatever the lines say.
     """
 
+    slow = True
+
     def __init__(
         self,
-        path: Path,
+        location: Location,
         *,
         comments: bytes,
         tag: str | None = None,
@@ -121,7 +155,7 @@ class TextEdges:
         skip_bytes: int = 0,
         what: str = "an edge: two vertex ids, 0 or more",
     ) -> None:
-        self.path = path
+        self.location = location
         self.n_vertices = n_vertices
         self.first_id = base
         self._comments = np.frombuffer(comments, np.uint8).copy()
@@ -135,49 +169,65 @@ class TextEdges:
     def n_edges(self) -> int:
         if self._declared is not None:
             return self._declared
-        size = self.path.stat().st_size
-        return size * (_COMPRESSION if gzipped(self.path) else 1) // _TYPICAL_LINE
+        packed = compression.suffix(self.location.name) is not None
+        return self.location.size * (_COMPRESSION if packed else 1) // _TYPICAL_LINE
 
     def blocks(self) -> Iterator[Block]:
         n_read = 0
-        for number, text in whole_lines(self.path, self._skip_bytes):
-            for heads, tails in self._parse(number, text):
+        for lines in whole_lines(self.location, self._skip_bytes):
+            for heads, tails in self._parse(lines):
                 n_read += heads.size
                 yield heads, tails
         if self._declared is not None and n_read != self._declared:
             raise ValueError(
-                f"{self.path.name} holds {n_read} edges but its header says {self._declared}: "
+                f"{self.location.name} holds {n_read} edges but its header says {self._declared}: "
                 "it is damaged or cut short"
             )
 
-    def _parse(self, number: int, text: bytes) -> Iterator[Block]:
+    def _parse(self, lines: Lines) -> Iterator[Block]:
         """Parse some lines, with all threads."""
         n_parts = n_threads()
-        cuts = np.empty(n_parts + 1, np.int64)
-        for i in range(n_parts):
-            cuts[i] = _line_start(text, len(text) * i // n_parts)
-        cuts[n_parts] = len(text)
+        declared = self.n_vertices
+        top = _LARGEST_ID if declared is None else min(_LARGEST_ID, self._base + declared - 1)
+        cuts = lines.cuts(n_parts)
         room = np.diff(cuts) // _SHORTEST_LINE + 1
         places = np.cumsum(room) - room
         heads, tails = (np.empty(int(room.sum()), np.int64) for _ in range(2))
-        counts, errors, lines = (np.empty(n_parts, np.int64) for _ in range(3))
+        counts, errors, where = (np.empty(n_parts, np.int64) for _ in range(3))
         kernels.parse_edges(
-            np.frombuffer(text, np.uint8),
+            lines.array,
             cuts,
             self._comments,
             self._tag,
             self._base,
+            top,
             heads,
             tails,
             places,
             counts,
             errors,
-            lines,
+            where,
         )
         for i in range(n_parts):
             if errors[i] != kernels.FINE:
-                raise bad_line(
-                    self.path, number, text, int(lines[i]), int(errors[i]), self._what, self._base
-                )
+                raise lines.wrong(int(where[i]), int(errors[i]), self._what, self._base, top)
             part = slice(places[i], places[i] + counts[i])
             yield heads[part], tails[part]
+
+
+def edge_lines(
+    blocks: Iterable[Block],
+    *,
+    base: int = 0,
+    before: bytes = b"",
+    between: bytes = b" ",
+    after: bytes = b"\n",
+) -> Iterator[bytes]:
+    """Edges as text, a line each; ids count from ``base`` on."""
+    marks = [np.frombuffer(mark, np.uint8).copy() for mark in (before, between, after)]
+    longest = 2 * _LONGEST_ID + len(before + between + after)
+    for heads, tails in blocks:
+        text = np.empty(longest * heads.size, np.uint8)
+        ends = heads.astype(np.int64), tails.astype(np.int64)
+        size = kernels.format_edges(*ends, base, *marks, text)
+        yield text[:size].tobytes()

@@ -9,6 +9,8 @@ from daskbfs.kernels.compiling import kernel, parallel_kernel
 from daskbfs.kernels.generate import mix
 
 _HALF = np.uint64(32)
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
 
 
 @parallel_kernel
@@ -52,3 +54,16 @@ def take_once(heads, tails, n_vertices, kept_heads, kept_tails):
                 n_down += 1
                 down_hash += mix(np.uint64(head) << _HALF | np.uint64(tail))
     return -1, n_kept, n_up, n_down, up_hash, down_hash
+
+
+@parallel_kernel
+def checksum(words, n_threads, first):
+    """A sum of 64-bit words in which each place, from ``first`` on, has a weight of its own."""
+    total = np.uint64(0)
+    n = words.size
+    for t in prange(n_threads):
+        part = np.uint64(0)
+        for i in range(np.uint64(n * t // n_threads), np.uint64(n * (t + 1) // n_threads)):
+            part += words[i] * (_TWO * (i + np.uint64(first)) + _ONE)
+        total += part
+    return total

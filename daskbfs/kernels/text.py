@@ -1,7 +1,8 @@
 """Numbers out of text: lines of unsigned integers, parsed from bytes.
 
-The buffer holds whole lines; the last one may lack its end, which is LF, CRLF or a lone CR. A line
-whose first visible character is a comment sign is skipped, and so is an empty one.
+The buffer holds whole lines, which end in LF, CRLF or a lone CR; behind the last one stands one
+more LF, so that numbers end before the buffer does. A line whose first visible character is a
+comment sign is skipped, and so is an empty one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ TOO_FEW_COLUMNS = 2
 TOO_LARGE = 3
 NEGATIVE = 4
 NAN_WEIGHT = 5
+BEYOND = 6
 
 _LARGEST = 2**63 - 1
+_SAFE_DIGITS = 18
+_ZERO = np.uint8(ZERO)
 
 
 @inlined
@@ -52,16 +56,28 @@ def _no_digit(text, at, end):
 
 
 @inlined
+def _fits(text, begin, end):
+    """Whether digits are a number up to 2**63 - 1; leading zeros do not count."""
+    value = np.uint64(0)
+    n_digits = 0
+    for at in range(begin, end):
+        value = value * np.uint64(10) + np.uint64(text[at] - _ZERO)
+        n_digits += value > 0
+    return n_digits < 20 and value <= np.uint64(_LARGEST)
+
+
+@inlined
 def _integer(text, at, end):
     """An integer at ``at``: its value, where it ends, and what is wrong with it."""
     value = np.int64(0)
     begin = at
-    while at < end and ZERO <= text[at] <= NINE:
-        digit = np.int64(text[at]) - ZERO
-        if value > (_LARGEST - digit) // 10:
-            return np.int64(0), at, TOO_LARGE
-        value = value * 10 + digit
+    digit = np.uint8(text[at] - _ZERO)  # whatever is no digit is large
+    while digit <= 9:
+        value = value * 10 + np.int64(digit)
         at += 1
+        digit = np.uint8(text[at] - _ZERO)
+    if at - begin > _SAFE_DIGITS and not _fits(text, begin, at):
+        return np.int64(0), at, TOO_LARGE
     if at == begin:
         return np.int64(0), at, _no_digit(text, at, end)
     if at < end and not _is_space(text[at]) and not _is_end(text[at]):
@@ -107,7 +123,7 @@ def _is_comment(text, at, end, comments):
 
 
 @inlined
-def _parse_lines(text, begin, end, comments, tag, base, heads, tails, place):
+def _parse_lines(text, begin, end, comments, tag, base, top, heads, tails, place):
     """Parse edges to ``place`` and beyond; returns where they end, an error, its place."""
     at = begin
     n = place
@@ -128,6 +144,8 @@ def _parse_lines(text, begin, end, comments, tag, base, heads, tails, place):
                 return n, error, line
             if head < base or tail < base:
                 return n, NEGATIVE, line
+            if head > top or tail > top:
+                return n, BEYOND, line
             if at < end and text[at] != NEWLINE:
                 at = _skip_spaces(text, at, end)
                 if _is_nan(text, at, end):
@@ -140,14 +158,14 @@ def _parse_lines(text, begin, end, comments, tag, base, heads, tails, place):
 
 
 @parallel_kernel
-def parse_edges(text, cuts, comments, tag, base, heads, tails, places, counts, errors, lines):
+def parse_edges(text, cuts, comments, tag, base, top, heads, tails, places, counts, errors, lines):
     """Parse each part of a text, from ``cuts[i]`` to ``cuts[i + 1]``, into its own place.
 
-    ``tag`` is the character that edge lines begin with, 0 for none; ``base`` the smallest id.
+    ``tag`` is the character that edge lines begin with, 0 for none; ids are ``base`` to ``top``.
     """
     for i in prange(cuts.size - 1):
         n, error, line = _parse_lines(
-            text, cuts[i], cuts[i + 1], comments, tag, base, heads, tails, places[i]
+            text, cuts[i], cuts[i + 1], comments, tag, base, top, heads, tails, places[i]
         )
         counts[i] = n - places[i]
         errors[i] = error
@@ -155,13 +173,12 @@ def parse_edges(text, cuts, comments, tag, base, heads, tails, places, counts, e
 
 
 @kernel
-def parse_integers(text, comments, numbers, rows, first_row):
+def parse_integers(text, end, comments, numbers, rows, first_row):
     """All integers of a text, and the row that each stands in; empty lines are rows, comments not.
 
     Returns how many integers there are, the next row, an error and its place.
     """
     at = 0
-    end = text.size
     n = 0
     row = first_row
     while at < end:
@@ -194,14 +211,38 @@ def _write_integer(text, at, value):
     return at + digits
 
 
+@inlined
+def _write_bytes(text, at, these):
+    for k in range(these.size):
+        text[at + k] = these[k]
+    return at + these.size
+
+
 @kernel
-def format_edges(heads, tails, text):
-    """Write edges as lines of two integers; returns how many bytes."""
+def format_edges(heads, tails, base, before, between, after, text):
+    """Write edges as lines; ids count from ``base`` on. Returns how many bytes."""
     at = 0
     for i in range(heads.size):
-        at = _write_integer(text, at, heads[i])
-        text[at] = SPACE
-        at = _write_integer(text, at + 1, tails[i])
+        at = _write_bytes(text, at, before)
+        at = _write_integer(text, at, heads[i] + base)
+        at = _write_bytes(text, at, between)
+        at = _write_integer(text, at, tails[i] + base)
+        at = _write_bytes(text, at, after)
+    return at
+
+
+@kernel
+def format_rows(degree, neighbours, base, text):
+    """Write the neighbours of each vertex on a line of its own; returns how many bytes."""
+    at = 0
+    e = 0
+    for i in range(degree.size):
+        for k in range(degree[i]):
+            if k:
+                text[at] = SPACE
+                at += 1
+            at = _write_integer(text, at, neighbours[e] + base)
+            e += 1
         text[at] = NEWLINE
         at += 1
     return at

@@ -1,0 +1,96 @@
+"""Tables of edges: which two columns are the ends of an edge, and their integers.
+
+Anything whose columns have ``to_numpy`` is a table: pandas, polars, pyarrow, cuDF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from daskbfs.edges import Block
+
+_PAIRS = (
+    ("source", "target"), ("src", "dst"), ("from", "to"), ("head", "tail"), ("u", "v"),
+    ("start", "end"), ("fromnodeid", "tonodeid"), ("source_id", "target_id"),
+)  # fmt: skip
+"""Names by which columns are known to be the ends of an edge, in any mix of capitals."""
+
+
+def named_columns(
+    name: str, there: Sequence[str], wanted: Sequence[str] | None, *, bare: bool = False
+) -> tuple[str, str]:
+    """The columns that are asked for, or that their names tell, or the only two there are.
+
+    ``bare`` columns have numbers for names, so the first two will do.
+    """
+    if wanted is not None:
+        if isinstance(wanted, str) or len(wanted) != 2:
+            raise ValueError(
+                f"columns {wanted!r} are not two: name those of an edge's ends, for example "
+                "('source', 'target')"
+            )
+        for column in wanted:
+            if column not in there:
+                raise ValueError(f"{name} has no column {column!r}: it has {_listed(there)}")
+        return wanted[0], wanted[1]
+    by_name = {str(column).strip().lower(): column for column in there}
+    for pair in _PAIRS:
+        if all(end in by_name for end in pair):
+            return by_name[pair[0]], by_name[pair[1]]
+    if len(there) == 2 or (bare and len(there) > 2):
+        return there[0], there[1]
+    raise ValueError(
+        f"{name} has the columns {_listed(there)}: name the two that are an edge's ends, for "
+        "example columns=('source', 'target')"
+    )
+
+
+def column_names(table: Any) -> list[str] | None:
+    """The names of a table's columns; None where it is no table."""
+    if _is_arrow(table):
+        return list(getattr(table, "column_names", None) or getattr(table, "schema", table).names)
+    columns = getattr(table, "columns", None)
+    return None if columns is None or callable(columns) else list(columns)
+
+
+def table_ends(table: Any, name: str, columns: tuple[str, str], n_before: int = 0) -> Block:
+    """Heads and tails of a table's rows, ``n_before`` of which came before."""
+    heads, tails = (
+        column_integers(
+            table.column(column) if _is_arrow(table) else table[column],
+            f"{name}: column {column!r}",
+            n_before,
+        )
+        for column in columns
+    )
+    return heads, tails
+
+
+def _is_arrow(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pyarrow"
+
+
+def _listed(columns: Sequence[str]) -> str:
+    """Some columns, as an error tells them."""
+    shown = ", ".join(repr(column) for column in columns[:8])
+    return shown + (", ..." if len(columns) > 8 else "") if columns else "none"
+
+
+def column_integers(column: Any, what: str, n_before: int = 0) -> np.ndarray:
+    """The integers of a column, ``n_before`` rows of which came before; none may be missing."""
+    values = column.to_numpy(zero_copy_only=False) if _is_arrow(column) else column.to_numpy()
+    if values.dtype.kind in "iu":
+        return np.asarray(values)
+    if values.size == 0:
+        return np.empty(0, np.int64)
+    missing = np.asarray([value is None or value != value for value in values])
+    if missing.any():
+        row = n_before + int(missing.argmax())
+        raise ValueError(f"{what} has no value in row {row}, from 0 on: drop such rows first")
+    raise TypeError(
+        f"{what} has the type {getattr(column, 'dtype', None) or values.dtype}: vertex ids are "
+        "integers; number your vertices first, for example with pandas.factorize"
+    )

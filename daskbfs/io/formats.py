@@ -1,0 +1,174 @@
+"""The formats of graph files: their names, what tells them, who reads and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import IO
+
+from daskbfs.edges import Block, EdgeStream
+from daskbfs.graph import Graph
+from daskbfs.io import (
+    compression,
+    dimacs,
+    edge_list,
+    gap,
+    graph500,
+    konect,
+    matrix_market,
+    metis,
+    native,
+    npz,
+    tables,
+)  # fmt: skip
+from daskbfs.io.export import exported_edges
+from daskbfs.io.location import Location
+from daskbfs.progress import Progress
+
+Opened = tuple[EdgeStream, bool | None]
+"""A file's edges, and whether they are directed: False where undirected ones are there once, None
+where the file does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """What is known of a format."""
+
+    name: str
+    suffixes: tuple[str, ...] = ()
+    read: Callable[[Location, Sequence[str] | None], Opened]
+    write: Callable[[Graph, IO[bytes], Progress], None] | None = None
+    """Of a graph."""
+    write_edges: Callable[[Iterable[Block], IO[bytes]], None] | None = None
+    """Of edges, as they come."""
+    input_edges: bool = False
+    """Whether a file holds input edges as they are, duplicates and self-loops included."""
+    text: bool = True
+    """Whether files may be compressed."""
+    columns: bool = False
+    """Whether files have columns by name."""
+    folders: bool = False
+    """Whether a folder may be a graph."""
+
+    @property
+    def can_write(self) -> bool:
+        return self.write is not None or self.write_edges is not None
+
+    def write_graph(self, graph: Graph, file: IO[bytes], progress: Progress) -> None:
+        """Write a graph; of lists of edges, undirected ones once."""
+        if self.write is not None:
+            self.write(graph, file, progress)
+        else:
+            assert self.write_edges is not None
+            self.write_edges(exported_edges(graph, progress), file)
+
+
+def _plain(
+    open_edges: Callable[[Location], Opened],
+) -> Callable[[Location, Sequence[str] | None], Opened]:
+    """A reader of files without columns."""
+    return lambda location, columns: open_edges(location)
+
+
+_ALL = (
+    Format(
+        name="edge-list",
+        suffixes=(".txt", ".tsv", ".edges", ".edgelist", ".el", ".wel"),
+        read=_plain(edge_list.open_edges),
+        write_edges=edge_list.write,
+    ),
+    Format(name="konect", suffixes=(".konect",), read=_plain(konect.open_edges)),
+    Format(
+        name="matrix-market",
+        suffixes=(".mtx",),
+        read=_plain(matrix_market.open_edges),
+        write=matrix_market.write,
+    ),
+    Format(name="dimacs", suffixes=(".gr",), read=_plain(dimacs.open_edges), write=dimacs.write),
+    Format(
+        name="metis",
+        suffixes=(".graph", ".metis"),
+        read=_plain(metis.open_edges),
+        write=metis.write,
+    ),
+    Format(
+        name="csv",
+        suffixes=(".csv",),
+        read=tables.open_csv,
+        write_edges=tables.write_csv,
+        columns=True,
+    ),
+    Format(
+        name="parquet",
+        suffixes=(".parquet", ".pq"),
+        read=tables.open_parquet,
+        write_edges=tables.write_parquet,
+        text=False,
+        columns=True,
+        folders=True,
+    ),
+    Format(
+        name="npz", suffixes=(".npz",), read=_plain(npz.open_npz), write=npz.write_npz, text=False
+    ),
+    Format(name="npy", suffixes=(".npy",), read=_plain(npz.open_npy), text=False),
+    Format(name="gap", suffixes=(".sg",), read=_plain(gap.open_edges), write=gap.write, text=False),
+    Format(name="gap-weighted", suffixes=(".wsg",), read=_plain(gap.open_weighted), text=False),
+    Format(
+        name="graph500",
+        suffixes=(".g500",),
+        read=_plain(graph500.open_packed),
+        write_edges=graph500.write_packed,
+        input_edges=True,
+        text=False,
+    ),
+    Format(
+        name="graph500-unpacked",
+        suffixes=(".g500u",),
+        read=_plain(graph500.open_unpacked),
+        write_edges=graph500.write_unpacked,
+        input_edges=True,
+        text=False,
+    ),
+    Format(
+        name="dbfs",
+        suffixes=(".dbfs",),
+        read=_plain(native.open_edges),
+        write=native.write,
+        text=False,
+    ),
+)
+FORMATS = {one.name: one for one in _ALL}
+_BY_SUFFIX = {suffix: one for one in _ALL for suffix in one.suffixes}
+_KONECT = "out."
+
+
+def format_of(name: str, format: str | None, *, writing: bool = False) -> Format:
+    """The format that was given, or else that a file's name tells; an error where none fits."""
+    known = {one.name: one for one in _ALL if one.can_write or not writing}
+    chosen = _told(name, format, known)
+    packing = compression.suffix(name)
+    if packing and not chosen.text:
+        raise ValueError(
+            f"{name}: {chosen.name} files are read where they lie, so they cannot be compressed; "
+            f"to read one, decompress it first; to write one, leave {packing!r} off"
+        )
+    return chosen
+
+
+def _told(name: str, format: str | None, known: Mapping[str, Format]) -> Format:
+    if format is not None:
+        if format not in known:
+            raise ValueError(f"format {format!r} is unknown: choose one of {', '.join(known)}")
+        return known[format]
+    inside = compression.without_suffix(name)
+    found = _BY_SUFFIX.get(PurePath(inside).suffix.lower())
+    if found is None and inside.startswith(_KONECT):
+        found = FORMATS["konect"]
+    if found is None or found.name not in known:
+        fitting = ", ".join(suffix for one in known.values() for suffix in one.suffixes)
+        raise ValueError(
+            f"{name}: the suffix tells no format that can be used here; known are {fitting}, "
+            f"or give the format: {', '.join(known)}"
+        )
+    return found
