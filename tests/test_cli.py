@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 
 import daskbfs
 from daskbfs.cli import main
+from tests.crew import until
 
 TRIAL = {
     "source", "seconds", "fetch_seconds", "kernel_seconds", "overhead_seconds", "n_levels",
@@ -152,13 +155,13 @@ def test_a_wrong_tree_is_told_and_fails(monkeypatch):
         (["run", "kron:8", "--format", "gap"], "'kron:8' is generated: only files have a format"),
         (["run", "kron:8", "--format", "word"], "is not one of 'edge-list'"),
         (["run", "kron:8", "--json", "/no/such/folder/x.json"], "/no/such/folder does not exist"),
-        (["convert", "kron:8", "x.mtx"], "the suffix tells no format"),
+        (["convert", "kron:8", "x.wsg"], "the suffix tells no format"),
     ],
 )
 def test_mistakes_get_one_line_and_no_traceback(words, message):
     done = invoke(*words)
-    assert done.exit_code != 0
-    assert message in done.output
+    assert done.exit_code == 2
+    assert message in done.stderr
     assert "Traceback" not in done.output
 
 
@@ -191,21 +194,11 @@ def test_formats_can_be_told(tmp_path):
     assert json.loads(done.stdout)["trials"][0]["reached"] == 3
 
 
-def test_the_command_line_knows_every_format():
-    from daskbfs.io import READERS, WRITERS
-
-    options = {
-        o.name: o.type for command in ("run", "convert") for o in main.commands[command].params
-    }
-    assert set(options["format"].choices) == set(READERS)
-    assert set(options["to_format"].choices) == set(WRITERS)
-
-
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("x.mtx", "the suffix tells no format"),
-        ("x.sg.gz", "GAP files are read where they lie"),
+        ("x.wsg", "the suffix tells no format"),
+        ("x.sg.gz", "gap files are read where they lie"),
         ("no/x.sg", "does not exist"),
     ],
 )
@@ -217,7 +210,7 @@ def test_convert_refuses_a_bad_target_before_it_builds_the_graph(
 
     monkeypatch.setattr("daskbfs.io.build_graph", built)
     done = invoke("convert", "kron:8", tmp_path / target)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert message in done.output
 
 
@@ -265,12 +258,64 @@ def test_the_plug_in_costs_other_dask_commands_no_heavy_import():
     assert done.stdout.strip() == "set()"
 
 
-def test_every_command_has_help():
+def test_every_command_has_help_with_an_example():
     for name, command in main.commands.items():
         done = invoke(name, "--help")
         assert done.exit_code == 0
         assert command.help.split()[:4] == done.output.split("\n\n")[1].split()[:4]
-        assert f"daskbfs {name}" in done.output or name == "doctor", "an example"
+        assert f"  daskbfs {name}" in done.output
+    shown = invoke("--help").output
+    assert "daskbfs run kron:20" in shown
+    assert "0: done" in shown
+
+
+@pytest.mark.parametrize("error", [ValueError("planted"), KeyError("planted")])
+def test_a_traceback_is_shown_only_to_those_who_ask(monkeypatch, error):
+    def broken(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("daskbfs.bench.trials.run_trials", broken)
+    done = invoke("run", "kron:6")
+    assert done.exit_code == 2
+    assert "planted" in done.stderr
+    assert "Traceback" not in done.output
+    assert ("a mistake of ours" in done.stderr) == isinstance(error, KeyError)
+    assert type(invoke("run", "kron:6", "--debug").exception) is type(error)
+
+
+def completions(*words):
+    """What bash is told when TAB is pressed after some words."""
+    done = subprocess.run(
+        [Path(sys.executable).parent / "daskbfs"],
+        capture_output=True,
+        text=True,
+        env=os.environ
+        | {
+            "_DASKBFS_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(("daskbfs", *words)),
+            "COMP_CWORD": str(len(words)),
+        },
+    )
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands_options_and_graphs():
+    assert completions("conv") == ["plain,convert"]
+    assert "plain,--workers" in completions("run", "kron:8", "--wo")
+    assert completions("run", "kron:8", "--driver", "res") == ["plain,resident"]
+    assert completions("run", "kr") == ["plain,kron:", "plain,kron-reference:", "file,kr"]
+    assert completions("convert", "a.el", "b") == ["file,b"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_what_a_shell_can_load(shell):
+    done = invoke("completion", shell)
+    assert done.exit_code == 0, done.output
+    assert "_DASKBFS_COMPLETE" in done.output
+    if shell == "bash":
+        code = f"{done.output}\ncomplete -p daskbfs"
+        loaded = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
+        assert "daskbfs" in loaded.stdout, loaded.stderr
 
 
 def test_partition_shows_a_cut_without_any_worker(tmp_path):
@@ -313,5 +358,21 @@ def test_partition_shows_a_cut_without_any_worker(tmp_path):
 def test_partition_refuses_what_it_cannot_do(words, error, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["partition", "kron:8", *words])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert error in done.output
+
+
+def test_a_cluster_stays_until_it_is_told_to_go(tmp_path):
+    file = tmp_path / "scheduler.json"
+    words = ["cluster", "--devices", "cpu=1", "--dashboard", ":0", "--scheduler-file", str(file)]
+    program = Path(sys.executable).parent / "daskbfs"
+    with subprocess.Popen([program, *words], stdout=subprocess.PIPE, text=True) as started:
+        assert "at tcp://127.0.0.1:" in started.stdout.readline()
+        assert "--scheduler tcp://127.0.0.1:" in started.stdout.readline()
+        until(file.exists)
+        address = json.loads(file.read_text())["address"]
+        done = invoke("run", "kron:8", "--scheduler", address, "--validate", "--json", "-")
+        assert json.loads(done.stdout)["validated"] is True
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(60) == 0
+    assert not file.exists()

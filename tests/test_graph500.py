@@ -183,11 +183,11 @@ def test_a_failed_check_prints_which_and_no_rate(tmp_path, wrong_tree):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--scale", 0), 1, "scale 0 is out of range: 1 to 31"),
-        (("--scale", 31, "--edgefactor", 4000), 1, "this run needs about"),
+        (("--scale", 0), 2, "scale 0 is out of range: 1 to 31"),
+        (("--scale", 31, "--edgefactor", 4000), 2, "this run needs about"),
         (("--scale", 5, "--driver", "direct", "--workers", 2), 2, "--driver direct has no workers"),
-        (("--scale", 5, "--json", "nowhere/r.json"), 1, "does not exist"),
-        (("--scale", 5, "--scheduler", "nonsense:x"), 1, "is no address"),
+        (("--scale", 5, "--json", "nowhere/r.json"), 2, "does not exist"),
+        (("--scale", 5, "--scheduler", "nonsense:x"), 2, "is no address"),
         (("--scale", 5, "--energy-seconds", 0.5), 2, "0.5 is not in the range x>=1"),
     ],
 )
@@ -320,7 +320,7 @@ def test_emulated_rates_are_called_so_however_quiet():
 def test_a_cluster_without_workers_is_told():
     with LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
         done = invoke("--scale", 5, "--scheduler", cluster.scheduler_address)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "has no workers: start some" in done.stderr
 
 

@@ -137,7 +137,7 @@ def test_what_is_no_record_is_refused_and_nothing_is_written(text, error, tmp_pa
     (tmp_path / "bad.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     words = ["report", str(tmp_path / "bad.json"), "-o", str(tmp_path / "page.html")]
     done = CliRunner().invoke(main, words)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert error in done.output
     assert "Traceback" not in done.output
     assert [file.name for file in tmp_path.iterdir()] == ["bad.json"]
@@ -147,7 +147,7 @@ def test_records_are_not_overwritten_and_their_numbers_are_numbers(files, tmp_pa
     copy = tmp_path / "copy.json"
     copy.write_text(Path(files[0]).read_text())
     done = CliRunner().invoke(main, ["report", str(copy), "-o", str(copy)])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "holds the records to be shown: give another name" in done.output
     record = json.loads(copy.read_text())
     record["machine"]["cores"] = "<script>alert(1)</script>"
@@ -158,7 +158,7 @@ def test_records_are_not_overwritten_and_their_numbers_are_numbers(files, tmp_pa
 
 def test_a_missing_file_and_a_missing_folder_are_named(files, tmp_path):
     done = CliRunner().invoke(main, ["report", "nowhere.json", "-o", str(tmp_path / "page.html")])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "nowhere.json" in done.output
     done = CliRunner().invoke(main, ["report", files[0], "-o", str(tmp_path / "no" / "page.html")])
     assert "does not exist: make it first" in done.output

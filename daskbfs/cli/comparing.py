@@ -10,6 +10,7 @@ import click
 from daskbfs.cli.common import (
     GraphChoice,
     check_json,
+    graph_argument,
     graph_options,
     plain_errors,
     speaker,
@@ -24,7 +25,7 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
 
 
 @click.command()
-@click.argument("graph")
+@graph_argument
 @click.option(
     "--system",
     "patterns",

@@ -11,6 +11,7 @@ from daskbfs.cli.common import (
     Where,
     check_json,
     cluster_options,
+    graph_argument,
     graph_options,
     plain_errors,
     speaker,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("graph")
+@graph_argument
 @click.option("--source", "sources", type=int, multiple=True, help="Start here; may be repeated.")
 @click.option(
     "--sources", "n_sources", type=click.IntRange(1), help="Start from so many random vertices."
@@ -129,7 +130,7 @@ def _told(last: BFSResult, report: dict[str, Any], peak: int) -> str:
 
 
 @click.command()
-@click.argument("graph")
+@graph_argument
 @click.option(
     "--damping",
     type=click.FloatRange(0, 1, max_open=True),

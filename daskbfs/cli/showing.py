@@ -46,7 +46,12 @@ def report(records: tuple[str, ...], output: str, png: bool, quiet: bool) -> Non
 )
 @plain_errors
 def doctor(json_file: str | None) -> None:
-    """Tell what is here: machine, versions, threads, kernels; and what is missing."""
+    """Tell what is here: machine, versions, threads, kernels; and what is missing.
+
+    \b
+    daskbfs doctor
+    daskbfs doctor --json findings.json
+    """  # noqa: D301
     from daskbfs.doctor import examine
 
     findings = examine()

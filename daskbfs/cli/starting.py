@@ -1,0 +1,102 @@
+"""``daskbfs cluster`` and ``daskbfs completion``: what stays when the command is done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import get_completion_class
+
+from daskbfs.cli.common import plain_errors, speaker
+
+_SHELLS = ("bash", "zsh", "fish")
+_PROGRAM = "daskbfs"
+
+
+@click.command()
+@click.option(
+    "--devices",
+    metavar="KINDS",
+    default="cpu=1",
+    show_default=True,
+    help="Workers to start, for example cpu=1,gpu=2; gpu-emulated runs a GPU's kernels on the CPU.",
+)
+@click.option(
+    "--dashboard",
+    metavar="ADDRESS",
+    default=":8787",
+    show_default=True,
+    help="Where the dashboard listens; another port where this one is taken.",
+)
+@click.option(
+    "--scheduler-file",
+    type=click.Path(),
+    help="Write how to connect to this file, for Client(scheduler_file=...).",
+)
+@click.option("--quiet", is_flag=True, help="Say nothing.")
+@plain_errors
+def cluster(devices: str, dashboard: str, scheduler_file: str | None, quiet: bool) -> None:
+    """Start a cluster on this machine, for clients that come and go, until Ctrl-C.
+
+    Other clusters are started by the files in cluster_configs: SSH, SLURM, Kubernetes, TLS.
+
+    \b
+    daskbfs cluster --devices cpu=2 --scheduler-file scheduler.json
+    daskbfs cluster --devices cpu=1,gpu=4
+    """  # noqa: D301
+    from daskbfs.hybrid import HybridCluster
+    from daskbfs.target import require_target
+    from daskbfs.types import Device, parse_devices
+
+    kinds = parse_devices(devices)
+    if scheduler_file:
+        require_target(Path(scheduler_file))
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    numbers = [kinds.count(kind) for kind in Device]
+    with HybridCluster(*numbers, dashboard_address=dashboard) as started:
+        say = speaker(quiet)
+        say(f"{devices} at {started.scheduler_address}, dashboard {started.dashboard_link}")
+        say(f"daskbfs run kron:20 --scheduler {started.scheduler_address}; Ctrl-C ends it")
+        with _told_in(scheduler_file, started.scheduler.identity()):
+            ended.wait()
+
+
+@contextlib.contextmanager
+def _told_in(file: str | None, identity: dict[str, Any]) -> Iterator[None]:
+    """A file that tells clients how to connect, for as long as they can."""
+    from daskbfs.target import whole_file
+
+    if file is None:
+        yield
+        return
+    with whole_file(Path(file)) as target:
+        target.write(json.dumps(identity, default=str).encode())
+    try:
+        yield
+    finally:
+        Path(file).unlink(missing_ok=True)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(_SHELLS))
+@plain_errors
+def completion(shell: str) -> None:
+    """Print what makes SHELL complete commands, options, formats and graphs.
+
+    \b
+    daskbfs completion bash >> ~/.bashrc
+    daskbfs completion zsh >> ~/.zshrc
+    daskbfs completion fish > ~/.config/fish/completions/daskbfs.fish
+    """  # noqa: D301
+    found = get_completion_class(shell)
+    assert found is not None
+    program = click.get_current_context().find_root().command
+    click.echo(found(program, {}, _PROGRAM, f"_{_PROGRAM.upper()}_COMPLETE").source())
