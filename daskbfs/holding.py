@@ -145,18 +145,14 @@ class Holding:
         other._span = self._span
         return other
 
-    def dask_columns(self, parts: Sequence[Future]) -> tuple[Any, Any]:
-        """Vertex ids and parents of a search as Dask arrays, a chunk for each partition."""
-        from dask.array import concatenate, from_delayed
-        from dask.delayed import delayed
-
+    def user_parts(self, parts: Sequence[Future]) -> list[tuple[Future, int]]:
+        """For each partition of a search, its vertex ids and parents, and how many there are."""
         if not self.intact:
             raise RuntimeError(
                 "partitions have moved or were released since this search: search again"
             )
         run = new_run()
-        dtype = self.graph.parent_dtype
-        columns: tuple[list[Any], list[Any]] = ([], [])
+        found = []
         for w, worker in enumerate(self.placement.workers):
             for i, p in enumerate(self.placement.held_by(worker)):
                 if p >= self.layout.n_primary:
@@ -167,16 +163,14 @@ class Holding:
                     i,
                     self.partitions[p],
                     self.graph.ids.values,
-                    dtype,
+                    self.graph.parent_dtype,
                     key=("user_columns", run, p),
                     workers=[worker],
                     allow_other_workers=True,  # where that one has left: to say so
                     pure=False,
                 )
-                shape = (len(self.layout.rows[p]),)
-                for k, column in enumerate(columns):
-                    column.append(from_delayed(delayed(pair)[k], shape, dtype))
-        return tuple(concatenate(column) for column in columns)  # type: ignore[return-value]
+                found.append((pair, len(self.layout.rows[p])))
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,14 @@ class Tree:
     """Futures of the parts, by worker."""
 
 
+def user_frame(columns: tuple[np.ndarray, np.ndarray]) -> Any:
+    """Vertices and parents as a pandas dataframe."""
+    import pandas
+
+    vertices, parents = columns
+    return pandas.DataFrame({"vertex": vertices, "parent": parents})
+
+
 class BFSResult:
     """A search tree in the user's own vertex ids, and how it came about.
 
@@ -167,10 +175,24 @@ class BFSResult:
         Both have one chunk for each partition, on the worker that holds it; vertices without
         edges are left out, unreached ones have the parent -1.
         """
+        from dask.array import concatenate, from_delayed
+        from dask.delayed import delayed
+
+        dtype = self.graph.parent_dtype
+        parts = self._user_parts()
+        vertices, parents = (
+            concatenate([from_delayed(delayed(pair)[k], (n,), dtype) for pair, n in parts])
+            for k in range(2)
+        )
+        return vertices, parents
+
+    def _user_parts(self) -> list[tuple[Any, int]]:
+        """Futures of vertex ids and parents, and how many there are, by partition."""
         placed = self._tree.placed
         if placed is None:
             raise ValueError("this search ran without a cluster: result.parent is all there is")
-        return placed.dask_columns(self._tree.parts)  # type: ignore[no-any-return]
+        found: list[tuple[Any, int]] = placed.user_parts(self._tree.parts)
+        return found
 
     def to_dask_dataframe(self) -> Any:
         """The tree as a Dask dataframe with the columns ``vertex`` and ``parent``.
@@ -178,10 +200,12 @@ class BFSResult:
         Its partitions stay on the cluster, as those of :meth:`to_dask`; needs
         ``dask[dataframe]``.
         """
-        from dask.dataframe import concat, from_dask_array
+        from dask.dataframe import from_delayed
 
-        columns = zip(("vertex", "parent"), self.to_dask(), strict=True)
-        return concat([from_dask_array(array, columns=name) for name, array in columns], axis=1)
+        pairs = [pair for pair, _ in self._user_parts()]
+        frames = self._tree.placed.client.map(user_frame, pairs, pure=False)
+        empty = np.empty(0, self.graph.parent_dtype)
+        return from_delayed(frames, meta=user_frame((empty, empty)), verify_meta=False)
 
     def to_pandas(self) -> Any:
         """The tree as a pandas dataframe with the columns ``vertex``, ``parent`` and ``level``.

@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import dask.array
+import dask.dataframe
+import igraph
+import networkit
 import networkx
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 import scipy.sparse
+from distributed import Client
 
 import daskbfs
 from tests.test_construction import check_rows
@@ -62,3 +73,164 @@ def test_networkx_nodes_must_be_integers():
     broken.add_edge(0, 1, weight=float("nan"))
     with pytest.raises(ValueError, match="weight of edge 0 is nan"):
         daskbfs.from_networkx(broken)
+
+
+EDGES = np.array([(3, 1), (1, 2), (2, 3), (3, 3), (1, 3), (5, 6)])
+
+
+def frame(**columns):
+    return pandas.DataFrame(columns)
+
+
+TABLES = {
+    "pandas": frame,
+    "pandas-arrow": lambda **c: frame(**c).convert_dtypes(dtype_backend="pyarrow"),
+    "pandas-nullable": lambda **c: frame(**c).convert_dtypes(),
+    "polars": lambda **c: polars.DataFrame(c),
+    "pyarrow": lambda **c: pyarrow.table(c),
+    "pyarrow-batch": lambda **c: pyarrow.table(c).to_batches()[0],
+    "dask": lambda **c: dask.dataframe.from_pandas(frame(**c), npartitions=3),
+    "dask-arrow": lambda **c: dask.dataframe.from_pandas(
+        frame(**c).convert_dtypes(dtype_backend="pyarrow"), npartitions=3
+    ),
+}
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_of_every_kind(kind, directed):
+    table = TABLES[kind](weight=[0.5] * len(EDGES), src=EDGES[:, 0], dst=EDGES[:, 1])
+    check_rows(daskbfs.from_edges(table, directed=directed), EDGES)
+    table = TABLES[kind](a=EDGES[:, 0], b=EDGES[:, 1], c=EDGES[:, 1])
+    check_rows(daskbfs.from_edges(table, columns=("a", "c"), directed=directed), EDGES)
+    with pytest.raises(ValueError, match=r"calls has the columns 'a', 'b', 'c': name the two"):
+        daskbfs.from_edges(table, name="calls")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TABLES if kind != "dask"])  # there, floats
+def test_tables_with_gaps_or_words_are_refused(kind):
+    with pytest.raises(ValueError, match="column 'v' has no value in row 1, from 0 on"):
+        daskbfs.from_edges(TABLES[kind](u=[0, 1], v=[1, None]))
+    with pytest.raises(TypeError, match=r"column .u. has the type .*: vertex ids are integers"):
+        daskbfs.from_edges(TABLES[kind](u=["a", "b"], v=[1, 2]))
+
+
+def test_columns_are_for_tables():
+    with pytest.raises(ValueError, match="are for tables: a ndarray has none"):
+        daskbfs.from_edges(EDGES, columns=("a", "b"))
+
+
+@pytest.mark.parametrize("chunks", [(2, 2), (4, 1), (100, 2)])
+def test_dask_arrays(chunks):
+    check_rows(daskbfs.from_edges(dask.array.from_array(EDGES, chunks=chunks)), EDGES)
+    with pytest.raises(ValueError, match=r"a Dask array of shape \(6,\) cannot be read"):
+        daskbfs.from_edges(dask.array.from_array(EDGES[:, 0]))
+
+
+def test_dask_collections_of_unknown_length_and_sparse_ids():
+    table = dask.dataframe.from_pandas(frame(u=EDGES[:, 0], v=EDGES[:, 1]), npartitions=2)
+    table = table[table.u > 1] * 10**12
+    wanted = EDGES[EDGES[:, 0] > 1] * 10**12
+    check_rows(daskbfs.from_edges(table), wanted)
+    check_rows(daskbfs.from_edges(table.to_dask_array()), wanted)
+
+
+def test_dask_collections_are_computed_on_the_cluster(on_the_cluster):
+    def touched(part, dask_worker=None):
+        from distributed import get_worker
+
+        get_worker().touched = True
+        return part
+
+    table = dask.dataframe.from_pandas(frame(u=EDGES[:, 0], v=EDGES[:, 1]), npartitions=2)
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        graph = daskbfs.from_edges(table.map_partitions(touched, meta=table._meta))
+        assert client.run(lambda dask_worker: dask_worker.touched) != {}
+        placed = daskbfs.distribute(graph, client)
+        result = daskbfs.bfs(placed, 1)
+        vertices, parents = (column.compute() for column in result.to_dask())
+        tree = result.to_dask_dataframe().compute()
+    check_rows(graph, EDGES)
+    assert tree.vertex.tolist() == vertices.tolist()
+    assert tree.parent.tolist() == parents.tolist()
+    assert set(zip(tree.vertex, tree.parent, strict=True)) == {
+        (1, 1),
+        (2, 1),
+        (3, 1),
+        (5, -1),
+        (6, -1),
+    }
+
+
+def test_results_as_dataframes():
+    graph = daskbfs.from_edges(EDGES * 10**12)
+    tree = daskbfs.bfs(graph, 10**12).to_pandas()
+    assert tree.columns.tolist() == ["vertex", "parent", "level"]
+    assert tree.set_index("vertex").level.to_dict() == {
+        10**12: 0, 2 * 10**12: 1, 3 * 10**12: 1, 5 * 10**12: -1, 6 * 10**12: -1
+    }  # fmt: skip
+    ranks = daskbfs.pagerank(graph).to_pandas()
+    assert ranks.columns.tolist() == ["vertex", "rank"]
+    assert ranks["rank"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_igraph(directed):
+    theirs = igraph.Graph(n=9, edges=EDGES.tolist(), directed=directed)
+    ours = daskbfs.from_igraph(theirs)
+    assert (ours.directed, ours.n_vertices) == (directed, 9)
+    check_rows(ours, EDGES)
+    far = theirs.distances(3)[0]
+    assert daskbfs.bfs(ours, 3).level.tolist() == [-1 if d == float("inf") else d for d in far]
+    heads, tails = daskbfs.to_edges(ours)
+    again = igraph.Graph(n=9, edges=np.stack([heads, tails], axis=1), directed=directed)
+    assert again.isomorphic(theirs.copy().simplify())
+    with pytest.raises(TypeError, match="a list is no graph of igraph"):
+        daskbfs.from_igraph([])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_networkit(directed):
+    heads, tails = EDGES.T.copy()
+    theirs = networkit.GraphFromCoo((heads, tails), n=9, directed=directed)
+    ours = daskbfs.from_networkit(theirs)
+    assert (ours.directed, ours.n_vertices) == (directed, 9)
+    check_rows(ours, EDGES)
+    again = networkit.GraphFromCoo(daskbfs.to_edges(ours), n=9, directed=directed)
+    assert again.numberOfEdges() == ours.n_edges
+    with pytest.raises(TypeError, match="a list is no graph of networkit"):
+        daskbfs.from_networkit([])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("ids", [1, 10**12])
+def test_graphs_go_back_to_where_they_came_from(directed, ids):
+    graph = daskbfs.from_edges(EDGES * ids, directed=directed)
+    check_rows(daskbfs.from_networkx(daskbfs.to_networkx(graph)), EDGES * ids)
+    assert daskbfs.to_networkx(graph).is_directed() == directed
+    check_rows(daskbfs.from_edges(daskbfs.to_edges(graph), directed=directed), EDGES * ids)
+    matrix = daskbfs.to_scipy(graph)
+    assert matrix.shape == (graph.n_vertices, graph.n_vertices)
+    places = np.searchsorted(graph.vertices, EDGES * ids)
+    check_rows(daskbfs.from_scipy(matrix, directed=directed), places)
+
+
+def test_nothing_is_a_graph_too():
+    empty = daskbfs.from_edges([])
+    assert daskbfs.to_scipy(empty).shape == (0, 0)
+    assert len(daskbfs.to_networkx(empty)) == 0
+    assert daskbfs.to_edges(empty)[0].size == 0
+    table = dask.dataframe.from_pandas(frame(u=EDGES[:, 0], v=EDGES[:, 1]), npartitions=2)
+    assert daskbfs.from_edges(table[table.u > 99]).n_edges == 0
+
+
+def test_whoever_has_none_of_these_packages_can_still_search():
+    code = """
+import sys
+for name in ("pandas", "polars", "pyarrow", "igraph", "networkit", "networkx", "scipy", "bokeh"):
+    sys.modules[name] = None
+import daskbfs
+print(daskbfs.bfs(daskbfs.from_edges([(0, 1)]), 0, driver="direct").reached)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "2", done.stderr

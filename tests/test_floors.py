@@ -26,7 +26,7 @@ FLOORS = {
     "devices": 4, "hybrid": 4, "metrics": 4, "recorder": 4, "reporting": 4,
     "cluster": 4, "distribution": 4, "warming": 4,
     "drivers": 5, "engine": 5, "result": 5, "search": 5, "ranking": 5,
-    "dashboard": 6, "report": 6,
+    "dashboard": 6, "report": 6, "networkx_backend": 6, "networkx_info": 6,
     "baselines": 6, "bench": 6, "doctor": 6, "gpu_findings": 6, "cli": 6, "__main__": 6,
 }  # fmt: skip
 LONGEST = 450

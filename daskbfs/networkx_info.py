@@ -1,0 +1,35 @@
+"""What networkx asks of a backend before it loads it: each ``import networkx`` reads this."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SEARCHES = "Nodes come in the order of networkx's own search."
+_LEVELS = "Searched by all cores, top-down or bottom-up as it pays."
+_FUNCTIONS = {
+    "bfs_edges": f"{_SEARCHES} `sort_neighbors` is not supported.",
+    "bfs_layers": _SEARCHES,
+    "bfs_predecessors": f"{_SEARCHES} `sort_neighbors` is not supported.",
+    "bfs_successors": f"{_SEARCHES} `sort_neighbors` is not supported.",
+    "bfs_tree": f"{_SEARCHES} `sort_neighbors` is not supported.",
+    "connected_components": _LEVELS,
+    "descendants_at_distance": _LEVELS,
+    "is_connected": _LEVELS,
+    "node_connected_component": _LEVELS,
+    "number_connected_components": _LEVELS,
+    "pagerank": "Weights other than 1, self-loops, parallel edges, `nstart` and `dangling` are not "
+    "supported.",
+    "single_source_shortest_path_length": _LEVELS,
+}
+
+
+def get_info() -> dict[str, Any]:
+    """The backend's name, its functions, and what can be configured."""
+    return {
+        "backend_name": "daskbfs",
+        "project": "daskbfs",
+        "package": "daskbfs",
+        "short_summary": "Breadth-first search and PageRank, by all cores or on a Dask cluster.",
+        "functions": {name: {"additional_docs": docs} for name, docs in _FUNCTIONS.items()},
+        "default_config": {"driver": "direct"},
+    }
