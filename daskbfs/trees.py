@@ -23,7 +23,18 @@ _LEVEL_TYPES = (np.uint8, np.uint16, np.int32)
 
 
 class ValidationError(ValueError):
-    """A search tree is wrong: ``check`` is the failed check, ``vertex`` the first offender."""
+    """A search tree is wrong: ``check`` is the failed check, ``vertex`` the first offender.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> graph = daskbfs.from_edges([(0, 1), (1, 2)])
+    >>> try:
+    ...     daskbfs.validate(graph, 0, [0, 0, 0])
+    ... except daskbfs.ValidationError as error:
+    ...     error.check, error.vertex
+    (5, 2)
+    """
 
     def __init__(self, check: int, vertex: int, message: str, source: int | None = None) -> None:
         super().__init__(f"check {check} fails at vertex {vertex}: {message}")

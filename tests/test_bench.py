@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from daskbfs.bench import validating
+from daskbfs.bench import networkx_calls, reading, validating
 from daskbfs.bench.partitioning import verdicts
 
 REFERENCE = """
@@ -87,3 +87,23 @@ def test_verdicts_are_plain():
     assert "low is no different from random" in rate_low
     assert "high loses to random by 50%" in kernel_high
     assert "low is no different" in kernel_low
+
+
+def test_the_reading_benchmark_times_formats(tmp_path):
+    words = ["--scale", "8", "--rounds", "1", "--quiet", "--json", str(tmp_path / "out.json")]
+    done = CliRunner().invoke(reading.main, words)
+    assert done.exit_code == 0, done.output
+    rows = {row["name"]: row for row in json.loads((tmp_path / "out.json").read_text())["rows"]}
+    assert {"el, parsed", "el, polars", "el, to a graph", "dbfs, to a graph"} <= set(rows)
+    assert all(row["megabytes_per_second"] > 0 for row in rows.values())
+
+
+def test_the_networkx_benchmark_times_both(tmp_path):
+    words = ["--scale", "7", "--rounds", "1", "--quiet", "--json", str(tmp_path / "out.json")]
+    done = CliRunner().invoke(networkx_calls.main, words)
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert [row["name"] for row in report["rows"]][1:] == [
+        "bfs_edges", "connected_components", "pagerank"
+    ]  # fmt: skip
+    assert all(row["daskbfs_seconds"] > 0 for row in report["rows"])
