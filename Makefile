@@ -21,6 +21,7 @@ test-oldest: $(OLDEST)/.installed
 		tests/test_losses.py tests/test_recovery.py tests/test_building.py \
 		tests/test_hybrid.py tests/test_dask_cuda.py tests/test_recorder.py tests/test_ranking.py
 	$(OLDEST)/bin/python -m pytest tests/test_dashboard.py -k "installed or click or thousand"
+	$(OLDEST)/bin/python -m pytest tests/test_cluster_configs.py -k gpus
 
 check: lint types
 	$(BIN)/pytest -m "not slow and not browser"

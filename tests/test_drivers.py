@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import dask
 import numpy as np
 import pytest
-from distributed import Client
 
 import daskbfs
 from daskbfs.cluster import TunedCluster, embedded_client
@@ -214,42 +209,6 @@ def test_local_clusters_are_tuned():
         with cluster.get_client() as client:
             assert client.scheduler_comm.interval == 0
             assert all(c.interval == 0 for c in cluster.scheduler.stream_comms.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("script", "words", "devices"),
-    [
-        ("local.sh", ["2"], ["cpu", "cpu"]),
-        ("hybrid_node.sh", ["1", "1"], ["cpu", "gpu-emulated"]),
-    ],
-)
-def test_a_cluster_started_from_the_shell(kron12, tmp_path, script, words, devices):
-    script = Path(__file__).parents[1] / "cluster_configs" / script
-    file = tmp_path / "scheduler.json"
-    process = subprocess.Popen(
-        [script, *words, file],
-        cwd=tmp_path,
-        env=os.environ
-        | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        | {"DASHBOARD": ":0"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = time.time() + 60
-        while not file.exists() and time.time() < deadline:
-            time.sleep(0.1)
-        with Client(scheduler_file=file, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
-            placed = daskbfs.distribute(kron12, client)
-            assert sorted(placed.devices().values()) == devices
-            source = int(kron12.random_sources(1)[0])
-            check(kron12, source, daskbfs.bfs(placed, source))
-            check(kron12, source, daskbfs.bfs(kron12, source, client))
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
 
 
 def test_phases_tell_where_the_seconds_went(kron12, one_worker, two_workers):

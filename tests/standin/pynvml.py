@@ -7,6 +7,7 @@ import os
 from types import SimpleNamespace
 
 NVML_ERROR_NOT_SUPPORTED = 3
+NVML_DEVICE_MIG_DISABLE, NVML_DEVICE_MIG_ENABLE = 0, 1
 _GIB = 2**30
 
 
