@@ -4,27 +4,29 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OLDEST := .venv-oldest
-
+QUICK := $(BIN)/pytest -n 2 --dist loadscope -m "not slow and not browser"
 
 .PHONY: demo test test-oldest check lint types clean
 
 demo: $(STAMP)
 	$(BIN)/daskbfs run kron:20 --sources 8 --validate
 
+# quick tests two at a time; those that are slow start processes of their own, and want the cores
 test: lint types
-	$(BIN)/pytest
+	$(QUICK)
+	$(BIN)/pytest -m "slow or browser"
 	$(MAKE) test-oldest
 
 # the Dask that dask-cuda pins, dask-cuda, and the oldest bokeh: whatever talks to them must run there
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest -m "not slow" tests/test_cluster.py tests/test_drivers.py \
+	$(OLDEST)/bin/python -m pytest -m "not slow or oldest" tests/test_cluster.py tests/test_drivers.py \
 		tests/test_losses.py tests/test_recovery.py tests/test_building.py \
 		tests/test_hybrid.py tests/test_dask_cuda.py tests/test_recorder.py tests/test_ranking.py
 	$(OLDEST)/bin/python -m pytest tests/test_dashboard.py -k "installed or click or thousand"
 	$(OLDEST)/bin/python -m pytest tests/test_cluster_configs.py -k gpus
 
 check: lint types
-	$(BIN)/pytest -m "not slow and not browser"
+	$(QUICK)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -60,6 +60,7 @@ def kernels(name, client):
     }[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", ALL)
 @pytest.mark.parametrize(
     "name",

@@ -17,6 +17,7 @@ def bfs(indptr, indices, first, n, source, state, visited):
 """
 
 
+@pytest.mark.slow
 def test_the_kernel_benchmark_writes_its_figures(tmp_path):
     (tmp_path / "reference_search.py").write_text(REFERENCE)
     words = [

@@ -57,6 +57,8 @@ def check_equal(placed, graph, strategy):
     assert (placed.n_edges, placed.graph.n_input_edges) == (graph.n_edges, graph.n_input_edges)
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.parametrize("n_partitions", [1, 2, 5])
 @pytest.mark.parametrize("strategy", ["high", "low", "random"])
 @pytest.mark.parametrize("spec", ["kron:12", "uniform:11"])

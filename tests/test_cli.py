@@ -240,6 +240,7 @@ def test_doctor_tells_what_is_here(tmp_path):
     assert "cannot be started here" in findings["GPU workers"] or "can be" in findings["gpus"]
 
 
+@pytest.mark.slow
 def test_the_command_and_the_dask_plug_in_are_installed():
     folder = Path(sys.executable).parent
     for words in (["daskbfs"], ["dask", "bfs"]):

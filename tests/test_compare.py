@@ -76,6 +76,7 @@ def test_systems_on_several_workers_are_validated(name, course):
     assert row.validated is True
 
 
+@pytest.mark.slow
 def test_rows_come_from_processes_of_their_own_and_have_the_contracts_fields(tmp_path):
     target, picture = tmp_path / "c.json", tmp_path / "c.png"
     done = run("kron:7..8", "--system", "cpu-*", "--trials", 2, "--json", target, "--plot", picture)
@@ -143,6 +144,7 @@ def test_a_system_that_fails_says_why(monkeypatch, course):
     assert Target.sent == [{"failure": "RuntimeError: no memory is left on the moon"}]
 
 
+@pytest.mark.slow
 def test_a_program_is_run_for_each_source(tmp_path):
     script = tmp_path / "bfs.py"
     script.write_text(

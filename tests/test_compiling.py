@@ -75,6 +75,7 @@ print(numba.threading_layer(), wrong)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", ["workqueue", "omp"])
 def test_kernels_at_once_in_one_process_are_safe_with_every_threading_layer(layer):
     done = python(AT_ONCE, NUMBA_THREADING_LAYER=layer)
@@ -94,6 +95,7 @@ print("alive", _TEAM._shared)
     assert done.stdout == "alive False\n", done.stderr
 
 
+@pytest.mark.slow
 def test_a_forked_process_gets_an_error_instead_of_a_hang():
     code = """
 import multiprocessing, daskbfs

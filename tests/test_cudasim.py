@@ -31,6 +31,7 @@ def simulated(graph):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.cudasim
 @pytest.mark.parametrize(
     ("graph", "n_searches"),

@@ -36,6 +36,8 @@ def check(graph, source, result):
     daskbfs.validate(graph, source, result.parent, result.level, last_level=result.last_level)
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.parametrize("n_partitions", [1, 2, 3, 7])
 @pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up", "coordinator"])
 def test_searches_over_processes_agree_with_the_direct_driver(

@@ -151,6 +151,7 @@ def test_all_kernels_are_compiled_here():
     assert list(SIGNATURES) == [kernel.py_func.__name__ for kernel in gpu.KERNELS]
 
 
+@pytest.mark.slow
 def test_searches_start_kernels_with_these_types(kron12, monkeypatch):
     started = set()
     launch = emulator.launch
@@ -171,6 +172,7 @@ def test_searches_start_kernels_with_these_types(kron12, monkeypatch):
     assert started <= {(name, arguments_of(name, kinds)) for name, kinds in VARIANTS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capability", ARCHITECTURES, ids=architecture)
 @pytest.mark.parametrize(
     ("name", "kinds"), VARIANTS, ids=lambda p: p if isinstance(p, str) else "-".join(p)

@@ -553,6 +553,7 @@ def cases(*, wild):
     )
 
 
+@pytest.mark.slow
 @cases(wild=False)
 def test_a_planted_fault_is_caught(workers, fault):
     check_caught(workers, fault)

@@ -30,6 +30,8 @@ def hybrid():
         yield client
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.parametrize("strategy", ["high", "low", "random", "auto"])
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 def test_cpu_and_emulated_gpus_find_the_right_tree(kron12, hybrid, strategy, driver):
@@ -157,6 +159,8 @@ def test_accelerators_get_what_fits_them_and_the_rest_is_streamed(crew):
     assert told == [False, True]
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 def test_a_worker_that_promises_a_gpu_without_one_is_told(crew):
     crew.start_worker("--resources", "GPU=1")
     crew.client.wait_for_workers(2, timeout=60)

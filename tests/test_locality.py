@@ -53,6 +53,7 @@ def client():
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("orders", ORDERS)
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=EDGES, data=st.data())
@@ -84,6 +85,7 @@ def test_each_switch_decides_its_own_order(kind):
             assert any(row != sorted(row) for row in by_degree.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("orders", OTHERS)
 @pytest.mark.parametrize("kind", ["kron", "directed"])
 def test_levels_do_not_depend_on_the_order(client, kind, orders):

@@ -110,6 +110,7 @@ def test_the_third_rule(left, frontier, chosen):
     assert by_frontier(Direction.TOP_DOWN, standing, alpha1=40, alpha2=5) is Implementation.TC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["resident", "waves"])
 def test_the_adaptive_policy_moves_a_search_between_a_cpu_and_a_gpu_worker(driver):
     graph = daskbfs.kronecker(12)
@@ -134,6 +135,7 @@ def test_the_adaptive_policy_moves_a_search_between_a_cpu_and_a_gpu_worker(drive
             daskbfs.pagerank(placed, driver=driver)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_the_cluster")
 def test_a_mirror_that_is_lost_is_made_again(kron10, tmp_path):
     source = int(kron10.random_sources(1)[0])

@@ -146,7 +146,7 @@ def test_errors_are_those_of_networkx(function, args, kind):
         (lambda graph: graph.add_edge(2, 2), {}),
         (lambda graph: None, {"nstart": {0: 1}}),
         (lambda graph: None, {"dangling": {0: 1}}),
-        (lambda graph: None, {"alpha": 1}),
+        (lambda graph: graph.add_edge(0, 2), {"alpha": 1, "max_iter": 1000}),
     ],
 )
 def test_what_our_pagerank_does_not_know_is_left_to_networkx(change, options):

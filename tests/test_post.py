@@ -82,6 +82,7 @@ def test_one_workers_error_ends_the_search_everywhere_and_leaves_nothing(kron12)
         assert no_mail_is_left(client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["resident", "waves"])
 def test_a_worker_where_a_cancelled_search_never_began_keeps_no_mail(kron12, driver):
     source = int(kron12.random_sources(1)[0])
@@ -98,6 +99,7 @@ def test_a_worker_where_a_cancelled_search_never_began_keeps_no_mail(kron12, dri
         check(kron12, source, daskbfs.bfs(placed, source, driver=driver))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_searches_at_once_from_several_clients_are_right_and_separate(kron12):
     sources = [int(v) for v in kron12.random_sources(8)]

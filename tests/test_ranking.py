@@ -129,6 +129,8 @@ def test_ranks_over_streamed_arcs_are_those_of_networkx(devices, limit, directed
     assert len(arcs.blocks) > 2
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.parametrize("strategy", ["high", "low", "random"])
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 @gen_cluster(

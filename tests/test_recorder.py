@@ -188,6 +188,8 @@ def test_levels_of_another_version_are_left_out(recorder, caplog):
     assert "cannot be read" in caplog.text
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_the_scheduler_knows_what_the_result_knows(kron12, driver, n_workers):
@@ -295,6 +297,8 @@ def test_prometheus_gets_series_with_the_usual_names(kron12):
     assert "# TYPE daskbfs_kernel_seconds_total counter" in text
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 def test_dasks_own_metrics_are_split_by_direction_and_device(kron12, driver):
     with daskbfs.local_cluster(2) as cluster, cluster.get_client() as client:
@@ -406,6 +410,7 @@ def test_a_script_that_ends_at_once_is_still_heard_of(tmp_path):
 NAMES = ["gr\udcffaph.el", 42, "x" * 10_000, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES, ids=["half a character", "no text", "long", "nothing"])
 def test_no_name_of_a_graph_breaks_a_search(name):
     graph = daskbfs.from_edges([(0, 1), (1, 2)], name=name)

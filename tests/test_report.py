@@ -65,6 +65,7 @@ class Tags(HTMLParser):
         self.words.append(data)
 
 
+@pytest.mark.slow
 def test_a_page_has_all_figures_that_the_records_allow(files, tmp_path):
     words = ["report", *files, "-o", str(tmp_path / "page.html"), "--png"]
     done = CliRunner().invoke(main, words)
@@ -86,6 +87,7 @@ def test_a_page_has_all_figures_that_the_records_allow(files, tmp_path):
     assert done.output.count(" written") == 10
 
 
+@pytest.mark.slow
 def test_the_table_of_levels_is_that_of_the_median_search(files, tmp_path):
     write_report(files[:1], str(tmp_path / "page.html"))
     trials = json.loads(Path(files[0]).read_text())["trials"]
@@ -96,6 +98,7 @@ def test_the_table_of_levels_is_that_of_the_median_search(files, tmp_path):
         assert f"{row['edges_examined']:,}" in words
 
 
+@pytest.mark.slow
 def test_html_and_mathematics_in_names_stay_text(files, tmp_path):
     record = json.loads(Path(files[0]).read_text())
     record["graph"]["name"] = NAME
@@ -110,6 +113,7 @@ def test_html_and_mathematics_in_names_stay_text(files, tmp_path):
     assert rendered(result.plot(), "svg")
 
 
+@pytest.mark.slow
 def test_records_of_older_versions_can_be_shown(files, tmp_path):
     record = json.loads(Path(files[0]).read_text())
     for trial in record["trials"]:
@@ -143,6 +147,7 @@ def test_what_is_no_record_is_refused_and_nothing_is_written(text, error, tmp_pa
     assert [file.name for file in tmp_path.iterdir()] == ["bad.json"]
 
 
+@pytest.mark.slow
 def test_records_are_not_overwritten_and_their_numbers_are_numbers(files, tmp_path):
     copy = tmp_path / "copy.json"
     copy.write_text(Path(files[0]).read_text())
@@ -156,6 +161,7 @@ def test_records_are_not_overwritten_and_their_numbers_are_numbers(files, tmp_pa
     assert "the records lack what a report needs" in done.output
 
 
+@pytest.mark.slow
 def test_a_missing_file_and_a_missing_folder_are_named(files, tmp_path):
     done = CliRunner().invoke(main, ["report", "nowhere.json", "-o", str(tmp_path / "page.html")])
     assert done.exit_code == 2
@@ -195,6 +201,7 @@ def test_searches_of_many_levels_and_of_none_can_be_drawn():
         assert rendered(degree_figure(result.levels, "title"), "png")
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_page_looks_well_in_a_browser(files, tmp_path):
     write_report(files, str(tmp_path / "page.html"))
