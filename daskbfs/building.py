@@ -20,7 +20,7 @@ from daskbfs import config, machine
 from daskbfs.arrays import owned
 from daskbfs.cluster import machine_shares, new_run, settled
 from daskbfs.construction import Selection, fill_rows, outline_of
-from daskbfs.counting import Counts, check_vertices, found_ids, merged, tally
+from daskbfs.counting import Counts, check_vertices, found_ids, merged, named_errors, tally
 from daskbfs.edges import EdgeStream, Origin, making_seconds, portions
 from daskbfs.graph import RemoteGraph, Rows
 from daskbfs.kernels.compiling import threads
@@ -69,7 +69,8 @@ async def outlined(
     if stored is not None:
         return sketch_stored(stored, origin)
     processes = {worker: state.process for worker, state in now.items()}
-    return await guarded(client, processes, _outlined(origin, client, sorted(now), progress))
+    with named_errors(origin.name):
+        return await guarded(client, processes, _outlined(origin, client, sorted(now), progress))
 
 
 @contextlib.asynccontextmanager

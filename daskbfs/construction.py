@@ -16,7 +16,15 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from daskbfs import config, machine
-from daskbfs.counting import Counts, changed, found_ids, largest, require_room, tally
+from daskbfs.counting import (
+    Counts,
+    changed,
+    found_ids,
+    largest,
+    named_errors,
+    require_room,
+    tally,
+)
 from daskbfs.edges import Block, EdgeStream, Origin, Remembered, is_slow, making_seconds
 from daskbfs.graph import Graph, Outline, RemoteGraph, Rows, word_padded
 from daskbfs.kernels import build
@@ -65,14 +73,15 @@ def sketch(origin: Origin, progress: Progress = silent) -> RemoteGraph:
     """All of a graph but its rows: the first pass over its edges."""
     stream, directed = origin.stream, origin.directed
     locality = Locality.configured()
-    if stream.n_vertices is not None:
-        require_room(stream.n_vertices, stream.n_edges)
-    counts = tally(stream, directed, progress)
-    if counts is None or counts.too_sparse:
-        ids = found_ids(*collect_ids(stream, progress))
-        counts = tally(stream, directed, progress, ids)
-    assert counts is not None
-    require_room(counts.ids.n_vertices, counts.n_edges)
+    with named_errors(origin.name):
+        if stream.n_vertices is not None:
+            require_room(stream.n_vertices, stream.n_edges)
+        counts = tally(stream, directed, progress)
+        if counts is None or counts.too_sparse:
+            ids = found_ids(*collect_ids(stream, progress))
+            counts = tally(stream, directed, progress, ids)
+        assert counts is not None
+        require_room(counts.ids.n_vertices, counts.n_edges)
     return outline_of(counts, origin, locality)
 
 

@@ -37,7 +37,7 @@ def from_edges(
         Vertex ids are integers from 0 on. When they are dense (0 to n - 1), results are arrays
         indexed by vertex; otherwise ``result.vertices`` tells which entry belongs to whom. Tables
         are those of pandas, polars, pyarrow and cuDF. Dask's arrays and dataframes are computed
-        partition by partition, on its cluster where there is a client.
+        partition by partition, on its cluster where there is a client: persist what was shuffled.
     directed
         Keep the edges' directions.
     n_vertices
@@ -68,6 +68,8 @@ def from_edges(
             raise ValueError(f"n_vertices {n_vertices} is negative")
     stream = _stream_of(edges, columns, name, n_vertices)
     if weights is not None:
+        if isinstance(stream, DaskEdges):
+            raise ValueError("weights are for edges in memory: leave them out, they are not used")
         if np.shape(weights) != (stream.n_edges,):
             raise ValueError(f"{np.size(weights)} weights for {stream.n_edges} edges: one each")
         require_finite(weights)

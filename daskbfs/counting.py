@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,6 +164,18 @@ def check_vertices(n_vertices: int) -> None:
 def construction_bytes(n_vertices: int, n_edges: int) -> int:
     """About how much memory the construction of a graph takes at its peak."""
     return _BYTES_PER_VERTEX * n_vertices + 2 * _BYTES_PER_ARC * n_edges + _BLOCK_BYTES
+
+
+@contextlib.contextmanager
+def named_errors(name: str) -> Iterator[None]:
+    """Whatever is wrong with edges, with the name of what they are those of."""
+    try:
+        yield
+    except (ValueError, MemoryError) as error:
+        if name in str(error):
+            raise
+        kind = MemoryError if isinstance(error, MemoryError) else ValueError
+        raise kind(f"{name}: {error}") from error
 
 
 def changed(name: str) -> ValueError:

@@ -263,8 +263,8 @@ def distribute(
         What to distribute: a graph in this process; or where one comes from, ``"kron:22"``,
         ``"uniform:20"`` or a file that all workers can read. Such a graph is built on the workers,
         each of which makes or reads all edges and keeps its own rows; it may be larger than this
-        process's memory, or any one worker's. Workers of one machine share what they map of a
-        ``.dbfs`` file.
+        process's memory, or any one worker's. Of a ``.dbfs`` file, workers map what they cut
+        their rows from.
     client
         A Dask client; None starts a cluster with one worker inside this process.
     n_partitions

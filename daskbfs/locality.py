@@ -38,6 +38,11 @@ class Locality:
         )
 
     @property
+    def known(self) -> bool:
+        """Whether both are orders that there are."""
+        return self.vertices in _VERTICES and self.neighbours in _NEIGHBOURS
+
+    @property
     def by_degree(self) -> bool:
         """Whether rows come by decreasing degree."""
         return self.vertices == "degree"

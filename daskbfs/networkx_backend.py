@@ -60,8 +60,10 @@ class BackendGraph:
     predecessors: Adjacency
     """Those of an undirected graph are its successors."""
     multigraph: bool
-    plain: bool
-    """Whether no edge is parallel to another or has a weight that is not 1."""
+    parallel: bool
+    """Whether some edge stands beside another."""
+    weights: dict[str, bool]
+    """Attributes of edges that were looked at: whether one is not 1."""
     attributes: dict[str, Any] = field(default_factory=dict)
     __networkx_backend__ = _DASKBFS
 
@@ -103,7 +105,7 @@ class BackendGraph:
         """The place of a node; networkx's error where there is none."""
         try:
             return self.places[node]
-        except (KeyError, TypeError):
+        except KeyError:
             raise error(message) from None
 
     def level(self, source: int, depth_limit: int | None = None) -> np.ndarray:
@@ -146,21 +148,37 @@ def _unvisited(n: int) -> np.ndarray:
 
 
 def convert_from_nx(
-    graph: Any, *, edge_attrs: Mapping[str, Any] | None = None, **preserved: Any
+    graph: Any,
+    *,
+    edge_attrs: Mapping[str, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    **_: Any,
 ) -> BackendGraph:
     """A networkx graph as a backend's; attributes are looked at, and not kept."""
     nodes = list(graph)
     places = {node: place for place, node in enumerate(nodes)}
     successors = Adjacency.of(graph._adj, places)
     predecessors = Adjacency.of(graph._pred, places) if graph.is_directed() else successors
-    plain = not graph.is_multigraph() or all(
-        len(parallel) == 1 for _, row in graph.adjacency() for parallel in row.values()
+    parallel = graph.is_multigraph() and any(
+        len(edges) > 1 for _, row in graph.adjacency() for edges in row.values()
     )
-    for attribute, default in (edge_attrs or {}).items():
-        weights = (weight for _, _, weight in graph.edges(data=attribute, default=default))
-        plain = plain and all(weight == 1 for weight in weights)
-    kept = dict(graph.graph)
-    return BackendGraph(nodes, successors, predecessors, graph.is_multigraph(), plain, kept)
+    wanted = dict(edge_attrs or {})
+    if preserve_edge_attrs:
+        there = {name for _, _, kept in graph.edges(data=True) for name in kept}
+        wanted |= dict.fromkeys(there | {"weight"}, 1)
+    weights = {
+        attribute: any(w != 1 for _, _, w in graph.edges(data=attribute, default=default))
+        for attribute, default in wanted.items()
+    }
+    return BackendGraph(
+        nodes,
+        successors,
+        predecessors,
+        graph.is_multigraph(),
+        parallel,
+        weights,
+        dict(graph.graph),
+    )
 
 
 def convert_to_nx(value: Any, **_: Any) -> Any:
@@ -216,7 +234,7 @@ def _last_level(limit: float | None) -> int:
     """The last level that networkx would visit."""
     if limit is None or limit > _EVERY_LEVEL:
         return _EVERY_LEVEL
-    return max(0, math.ceil(limit))
+    return max(0, math.ceil(limit)) if limit > 0 else 0  # nan is not
 
 
 def bfs_edges(
@@ -288,7 +306,7 @@ def bfs_layers(G: BackendGraph, sources: Any) -> Iterator[list[Any]]:
 def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[Any]:
     """As networkx's."""
     start = G.place(source, nx.NetworkXError, f"The node {source} is not in the graph.")
-    if distance < 0 or distance != int(distance):
+    if not 0 <= distance < _EVERY_LEVEL or distance != int(distance):
         return set()
     return set(G.named(np.flatnonzero(G.level(start, int(distance)) == distance)))
 
@@ -374,7 +392,8 @@ def pagerank(
     """As networkx's, on graphs whose edges have no weights and no parallels, and are no loops."""
     if nstart is not None or dangling is not None:
         raise NotImplementedError("daskbfs knows neither nstart nor dangling")
-    if not G.plain or (G.successors.heads == G.successors.indices).any():
+    loops = (G.successors.heads == G.successors.indices).any()
+    if loops or G.parallel or (weight is not None and G.weights.get(weight, True)):
         raise NotImplementedError("daskbfs ranks graphs without weights, loops and parallel edges")
     if not 0 <= alpha < 1 or not tol > 0:
         raise NotImplementedError(f"daskbfs knows no alpha {alpha} and tol {tol}")
@@ -383,6 +402,8 @@ def pagerank(
     weights = None
     if personalization is not None:
         weights = {G.places[node]: value for node, value in personalization.items() if node in G}
+        if min(weights.values(), default=0) < 0:
+            raise NotImplementedError("daskbfs knows no negative personalization")
         if not sum(weights.values()):
             raise ZeroDivisionError
     if max_iter < 1:

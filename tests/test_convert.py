@@ -115,6 +115,16 @@ def test_tables_with_gaps_or_words_are_refused(kind):
         daskbfs.from_edges(TABLES[kind](u=["a", "b"], v=[1, 2]))
 
 
+def test_tables_that_cannot_be_read_say_why():
+    with pytest.raises(ValueError, match="columns 'a' and 'a' are not two, or stand there twice"):
+        daskbfs.from_edges(pandas.DataFrame(EDGES, columns=["a", "a"]))
+    with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet: collect\(\) it first"):
+        daskbfs.from_edges(polars.LazyFrame({"u": [0], "v": [1]}))
+    table = dask.dataframe.from_pandas(frame(u=EDGES[:, 0], v=EDGES[:, 1]), npartitions=2)
+    with pytest.raises(ValueError, match="weights are for edges in memory"):
+        daskbfs.from_edges(table, weights=[1] * len(EDGES))
+
+
 def test_columns_are_for_tables():
     with pytest.raises(ValueError, match="are for tables: a ndarray has none"):
         daskbfs.from_edges(EDGES, columns=("a", "b"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 import tarfile
@@ -82,6 +83,19 @@ def test_the_python_in_our_pages_runs(name, tmp_path, monkeypatch):
     with dask.config.set({"daskbfs.driver": "auto"}):
         for block in blocks:
             exec(compile(block, name, "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("name", ["README.md", "GUIDE.md", "CONTRIBUTING.md"])
+def test_pages_are_finished_and_their_links_lead_somewhere(name):
+    text = (ROOT / name).read_text()
+    assert not re.search(r"^[A-Z]{4,}$", text, re.MULTILINE), "a place that was to be filled"
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        page, _, heading = target.partition("#")
+        assert (ROOT / (page or name)).exists(), target
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", (ROOT / (page or name)).read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in headings}
+            assert heading in anchors, target
 
 
 def test_the_changelog_names_this_version():

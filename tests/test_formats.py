@@ -5,12 +5,16 @@ from __future__ import annotations
 import bz2
 import contextlib
 import functools
+import gzip
 import http.server
 import io
 import itertools
+import json
 import lzma
 import threading
 import time
+import zipfile
+import zlib
 from pathlib import Path
 
 import fsspec
@@ -26,7 +30,7 @@ from hypothesis import strategies as st
 import daskbfs
 from daskbfs.cli import common
 from daskbfs.construction import build_graph
-from daskbfs.io import FORMATS, converter, formats
+from daskbfs.io import FORMATS, converter, formats, native
 from daskbfs.io.spec import open_origin
 from daskbfs.progress import silent
 from tests.test_construction import check_rows
@@ -242,6 +246,29 @@ def test_tables_whose_columns_are_named(tmp_path):
         daskbfs.read_graph(written(tmp_path, "a.txt", "0 1\n"), columns=("a", "b"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# who calls whom\n\nsource, target\n0, 1\n1, 2\n2, 0\n",
+        '"source","a, b","target"\n0,9,1\n1,9,2\n2,9,0\n',
+        'source,"x\ty",target\n0,9,1\n1,9,2\n2,9,0\n',
+        "\ufeffsource,target\r\n0,1\r\n1,2\r\n2,0\r\n",
+        "e,E\n0,1\n1,2\n2,0\n",
+    ],
+)
+def test_headings_as_people_write_them(tmp_path, text):
+    check_rows(daskbfs.read_graph(written(tmp_path, "a.csv", text)), TRIANGLE)
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    text = "source,source\n0,1\n"
+    with pytest.raises(ValueError, match=r"a.csv: columns 'source' and 'source' are not two"):
+        daskbfs.read_graph(written(tmp_path, "a.csv", text))
+    path = written(tmp_path, "a.csv", "source,target\n0,1\n")
+    with pytest.raises(ValueError, match=r"a.csv: columns 'source' and 'source' are not two"):
+        daskbfs.read_graph(path, columns=("source", "source"))
+
+
 def test_a_csv_file_without_a_heading(tmp_path):
     check_rows(daskbfs.read_graph(written(tmp_path, "a.csv", "0,1\n1,2\n2,0\n")), TRIANGLE)
     check_rows(
@@ -303,11 +330,11 @@ def test_weighted_gap_files_lose_their_weights(tmp_path):
         ("out.a", f"{KONECT}% 1 {10**15} 2\n1 2\n", r"too large: at most|needs about"),
         ("out.a", "% bip x\n% 1 1 2\n2 1\n", "vertex 2 on the left side, but its second line"),
         ("a.csv", "", r"a.csv is empty: its first line names the columns"),
-        ("a.csv", "source,target\n0,1\n1,x\n", r"a.csv, row 3: .*invalid value 'x'"),
-        ("a.csv", "source,target\n0,1\n1\n", r"a.csv, row 3: .*Expected 2 columns, got 1"),
-        ("a.csv", "source,target\n0,\n", r"a.csv: column 'target' has no value in row 0"),
-        ("a.csv", "source,target\n0,1.5\n", r"a.csv, row 2: .*invalid value '1.5'"),
-        ("a.csv", f"source,target\n0,{2**63}\n", r"a.csv, row 2: .*invalid value"),
+        ("a.csv", "source,target\n0,1\n1,x\n", r"a.csv, line 3: .*invalid value 'x'"),
+        ("a.csv", "source,target\n0,1\n1\n", r"a.csv, line 3: .*Expected 2 columns, got 1"),
+        ("a.csv", "source,target\n0,\n", r"a.csv: column 'target' has no value in line 2"),
+        ("a.csv", "source,target\n0,1.5\n", r"a.csv, line 2: .*invalid value '1.5'"),
+        ("a.csv", f"source,target\n0,{2**63}\n", r"a.csv, line 2: .*invalid value"),
         ("a.parquet", b"PAR1 but no more", r"a.parquet: .*"),
         ("a.parquet", b"", r"a.parquet: .*"),
         ("a.npz", b"PK\x03\x04 no zip", r"a.npz is damaged or cut short"),
@@ -355,6 +382,20 @@ def test_headers_that_lie(tmp_path, content, message):
         ({"data": np.ones(3)}, "a.npz holds data: neither a matrix of scipy"),
         ({"edges": np.ones((3, 3), int)}, r"edges of shape \(3, 3\) are none"),
         ({"edges": np.ones((3, 2))}, "vertex ids have dtype float64"),
+        (
+            {
+                "format": b"csr",
+                "shape": (3, 3),
+                "indptr": np.array([0, 2**62, 2**63 + 5, 2], np.uint64),
+                "indices": [1, 2],
+            },
+            "indptr must rise from 0 to 2",  # differences of which would wrap
+        ),
+        (
+            {"format": b"csr", "shape": (2, 2), "indptr": [0, 1, 1], "indices": [[1]]},
+            r"a.npz: indices of shape \(1, 1\) has not one dimension",
+        ),
+        ({"format": b"csr", "shape": (2.5, 2.5)}, r"a matrix of shape \(2.5, 2.5\)"),
         ({"format": b"bsr", "shape": (2, 2)}, "in the format 'bsr': save it as csr first"),
         ({"format": b"csr", "shape": (2, 3)}, r"a matrix of shape \(2, 3\): a graph's is square"),
         (
@@ -363,7 +404,7 @@ def test_headers_that_lie(tmp_path, content, message):
         ),
         (
             {"format": b"csr", "shape": (2, 2), "indptr": [0, 1, 1], "indices": [7]},
-            "vertex 7 is out of range",
+            "a.npz: vertex 7 is out of range",
         ),
         (
             {"format": b"coo", "shape": (2, 2), "row": [0, 1], "col": [1]},
@@ -452,7 +493,7 @@ def test_a_stored_graph_is_mapped_and_opens_in_milliseconds(tmp_path):
     same_rows(daskbfs.read_graph(tmp_path / "g.dbfs"), graph)
 
 
-def test_workers_share_a_stored_graph(tmp_path, on_the_cluster):
+def test_workers_map_a_stored_graph(tmp_path, on_the_cluster):
     graph = daskbfs.kronecker(12)
     daskbfs.write_graph(graph, tmp_path / "g.dbfs")
     source = int(graph.random_sources(1)[0])
@@ -483,6 +524,70 @@ def test_every_part_of_a_stored_graph_is_checked(tmp_path, part):
     (tmp_path / "g.dbfs").write_bytes(raw)
     with pytest.raises(ValueError, match=r"g.dbfs (is no .dbfs|has version|is damaged)"):
         daskbfs.read_graph(tmp_path / "g.dbfs")
+
+
+def forged(path, array, value):
+    """A stored graph with another array, and the sums that belong to it."""
+    raw = bytearray(path.read_bytes())
+    magic, version, length, _ = native._HEAD.unpack(raw[: native._HEAD.size])
+    end = native._HEAD.size + length
+    header = json.loads(raw[native._HEAD.size : end])
+    kind, n, begin = header["arrays"][array]
+    numbers = np.frombuffer(raw, kind, n, begin)
+    numbers[n // 2] = value
+    header["checksum"] = int(native.checksum(np.frombuffer(raw, np.uint64, offset=end), 1, 0))
+    text = json.dumps(header).ljust(length).encode()
+    raw[:end] = native._HEAD.pack(magic, version, length, zlib.crc32(text)) + text
+    path.write_bytes(raw)
+
+
+@pytest.mark.parametrize(
+    ("array", "value"),
+    [
+        ("out.indices", 0xF0000000),
+        ("out.indptr", 2**31),
+        ("out.hub", 2**31),
+        ("order", 2**31),
+        ("original_index", 2**31),
+        ("hub_vertex", 2**31),
+        ("ids", 0),
+    ],
+)
+def test_a_forged_graph_does_not_lead_kernels_astray(tmp_path, array, value):
+    path = tmp_path / "g.dbfs"
+    edges = random_edges(9) * (10**9 if array == "ids" else 1)
+    daskbfs.write_graph(daskbfs.from_edges(edges), path)
+    forged(path, "input_degree", 3)  # harmless, so the sums are right
+    daskbfs.read_graph(path)
+    forged(path, array, value)
+    with pytest.raises(ValueError, match=r"g.dbfs is damaged: (its (rows|vertex ids)|\S+ leads)"):
+        daskbfs.read_graph(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_long_rows": []},
+        {"n_vertices": 64.0},
+        {"locality": {}},
+        {"locality": {"vertices": "no", "neighbours": "order"}},
+        {"arrays": {}},
+        {"arrays": 7},
+        {"n_edges": -1},
+    ],
+    ids=str,
+)
+def test_a_header_that_makes_no_sense_is_refused(tmp_path, change):
+    path = tmp_path / "g.dbfs"
+    daskbfs.write_graph(daskbfs.kronecker(6), path)
+    raw = bytearray(path.read_bytes())
+    magic, version, length, _ = native._HEAD.unpack(raw[: native._HEAD.size])
+    end = native._HEAD.size + length
+    text = json.dumps(json.loads(raw[native._HEAD.size : end]) | change).ljust(length).encode()
+    raw[:end] = native._HEAD.pack(magic, version, length, zlib.crc32(text)) + text
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match=r"g.dbfs is damaged: its header"):
+        daskbfs.read_graph(path)
 
 
 @pytest.mark.parametrize("change", [-64, -1, 1, 64])
@@ -535,8 +640,37 @@ def test_files_elsewhere_are_read_and_written(memory, suffix):
     assert again.name == f"g{suffix}"
 
 
+def test_colons_in_a_name_are_no_protocol(tmp_path, monkeypatch):
+    graph = daskbfs.from_edges(TRIANGLE)
+    (tmp_path / "results").write_text("precious")
+    monkeypatch.chdir(tmp_path)
+    for name in (tmp_path / "results::march.el", "results::april.el"):
+        daskbfs.write_graph(graph, name)
+        check_rows(daskbfs.read_graph(name), TRIANGLE)
+    assert (tmp_path / "results").read_text() == "precious"
+    assert (tmp_path / "results::march.el").exists()
+
+
+def test_a_file_in_an_archive_has_its_own_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("g.txt", "0 1\n1 2\n2 0\n")
+    graph = daskbfs.read_graph(f"zip://g.txt::{tmp_path / 'a.zip'}")
+    assert graph.name == "g.txt"
+    check_rows(graph, TRIANGLE)
+
+
+def test_lines_without_end_take_no_memory_without_end(tmp_path):
+    endless = gzip.compress(b"1" * 2**26)
+    for name in ("a.txt.gz", "a.mtx.gz", "a.gr.gz", "a.graph.gz", "out.a.gz", "a.csv.gz"):
+        (tmp_path / name).write_bytes(endless)
+        with pytest.raises(ValueError, match=rf"{name}, line 1: .*( KiB|16 MiB: it is no line)"):
+            daskbfs.read_graph(tmp_path / name)
+
+
 def test_mistakes_with_addresses(memory, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"memory://no.el does not exist: give the address"):
+    with pytest.raises(TypeError, match=r"b'a.el' is no text: give a path or an address as a str"):
+        daskbfs.read_graph(b"a.el")
+    with pytest.raises(FileNotFoundError, match=r"memory://no.el does not exist, or cannot be"):
         daskbfs.read_graph("memory://no.el")
     with pytest.raises(ValueError, match=r"nosuch://a.el cannot be reached: .*nosuch"):
         daskbfs.read_graph("nosuch://a.el")

@@ -270,6 +270,20 @@ MTX = "%%MatrixMarket matrix coordinate pattern general\n"
         ("a.txt", "0 1\n-1 2\n", r"line 2: '-1 2' has a vertex id below 0"),
         ("a.txt", "0 1.5\n", r"line 1: '0 1.5' is not an edge"),
         ("a.txt", f"0 {2**63}\n", r"line 1: .* has a vertex id beyond 2\*\*63 - 1"),
+        ("a.txt", f"{2**64} 5\n", r"line 1: .* has a vertex id beyond 2\*\*63 - 1"),
+        ("a.txt", f"00{2**65} 5\n", r"line 1: .* has a vertex id beyond 2\*\*63 - 1"),
+        ("a.mtx", MTX + "9" * 5000 + " 2 1\n1 2\n", "a.mtx, line 2: sizes must be"),
+        ("a.graph", f"3 2 011 {10**20}\n", "a.graph, line 1: a METIS file begins"),
+        ("a.graph", "3 5\n2\n1 3\n2\n", "a.graph lists 2 edges, but its header says 5"),
+        ("a.mtx", MTX + f"{10**15} {10**15} 1\n1 2\n", "a.mtx: a graph of .* is too large"),
+        (
+            "a.sg",
+            b"\x01"
+            + np.array([2, 3, 0, 2**62, -(2**63) + 5, 2], np.int64).tobytes()
+            + bytes(8)
+            + bytes(40),
+            "a.sg: offsets must rise from 0 to 2",
+        ),
         ("a.wel", "0 1 2\n1 2 nan\n", r"line 2: '1 2 nan' has the weight nan"),
         ("a.wel", "0 1 -nan\n", r"line 1: '0 1 -nan' has the weight nan"),
         ("a.wel", "0 1 +NaN 7\r\n", r"line 1: '0 1 \+NaN 7' has the weight nan"),

@@ -159,6 +159,25 @@ def test_what_our_pagerank_does_not_know_is_left_to_networkx(change, options):
         assert nx.pagerank(graph, **options) == expected
 
 
+def test_weights_that_nobody_looked_at_are_not_left_out():
+    graph = nx.path_graph(3)
+    graph.add_edge(0, 1, weight=5)
+    for options in ({}, {"edge_attrs": {"weight": 1}}, {"preserve_edge_attrs": True}):
+        with pytest.raises(NotImplementedError, match="without weights"):
+            networkx_backend.pagerank(networkx_backend.convert_from_nx(graph, **options))
+    converted = networkx_backend.convert_from_nx(graph)
+    plain = nx.pagerank(graph, weight=None, backend="networkx")
+    assert networkx_backend.pagerank(converted, weight=None) == pytest.approx(plain, abs=1e-6)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), -1, 10**30])
+def test_numbers_that_are_no_distances(number):
+    graph = nx.path_graph(4)
+    for function in (nx.descendants_at_distance, nx.single_source_shortest_path_length):
+        theirs, ours = both(function, graph, 0, number)
+        assert theirs == ours
+
+
 def test_sorting_is_left_to_networkx():
     graph = nx.star_graph(4)
     with pytest.raises(NotImplementedError, match="'daskbfs' backend raised") as caught:

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,17 +52,15 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, debug: bool, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except _SHOWN_ERRORS as error:
-            if debug:
-                raise
-            raise Refused(str(error)) from error
         except Exception as error:
             if debug:
-                raise
-            told = f"{type(error).__name__}: {error}"
-            raise Refused(f"{told} (a mistake of ours; --debug shows where)") from error
+                traceback.print_exc()
+            told = str(error)
+            if not isinstance(error, _SHOWN_ERRORS):
+                told = f"{type(error).__name__}: {error} (a mistake of ours; --debug shows where)"
+            raise Refused(told) from error
 
     return wrapped
 

@@ -9,6 +9,7 @@ import click
 
 from daskbfs.cli.common import (
     GraphChoice,
+    Refused,
     check_json,
     graph_argument,
     graph_options,
@@ -147,7 +148,7 @@ def compare(
     if wrong:
         raise click.ClickException(f"{wrong[0].name} found {wrong[0].failure}")
     if all(row.failure for row in rows):
-        raise click.ClickException(f"no system came to an end; {rows[0].name}: {rows[0].failure}")
+        raise Refused(f"no system came to an end; {rows[0].name}: {rows[0].failure}")
 
 
 def swept(graph: str) -> list[str]:

@@ -8,7 +8,7 @@ from daskbfs.edges import EdgeStream
 from daskbfs.graph import Graph
 from daskbfs.io.export import exported_arcs, require_numbered
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, edge_lines, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, edge_lines, opened_lines
 from daskbfs.progress import Progress
 
 
@@ -34,7 +34,7 @@ def _problem(location: Location) -> tuple[int, int]:
             words = line.split()
             if not words or words[0] == b"c":
                 continue
-            if words[0] == b"p" and len(words) == 4 and words[2].isdigit() and words[3].isdigit():
+            if words[0] == b"p" and len(words) == 4 and are_counts(words[2:]):
                 return int(words[2]), int(words[3])
             raise ValueError(
                 f"{location.name}, line {number}: the first line that is no comment must be "

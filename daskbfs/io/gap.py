@@ -15,7 +15,7 @@ import numpy as np
 from daskbfs.edges import BLOCK_EDGES, Block, EdgeStream
 from daskbfs.graph import Graph
 from daskbfs.io.export import degrees, exported_rows, offsets_of, require_numbered
-from daskbfs.io.location import Location, read_array
+from daskbfs.io.location import Location, read_array, require_rising
 from daskbfs.io.symmetry import Symmetry
 from daskbfs.progress import Progress
 
@@ -75,8 +75,7 @@ class GapEdges:
         symmetry = Symmetry(name, n, self.first_id)
         with self.location.open() as file:
             offsets = read_array(file, name, "<i8", n + 1, _HEADER_BYTES)
-            if offsets[0] != 0 or offsets[-1] != m or np.any(np.diff(offsets) < 0):
-                raise ValueError(f"{name}: offsets must rise from 0 to {m}")
+            require_rising(offsets, m, f"{name}: offsets")
             begin_of_arcs = _HEADER_BYTES + offsets.nbytes
             for first in range(0, m, BLOCK_EDGES):
                 last = min(m, first + BLOCK_EDGES)

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from daskbfs.edges import Block, EdgeStream
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, opened_lines
 
 _KINDS = {"sym": False, "asym": True, "bip": False}
 """Whether networks of each kind are directed."""
@@ -50,9 +50,9 @@ def _head(location: Location) -> tuple[str, tuple[int, int] | None]:
                 f"{location.name}, line 1: a KONECT file begins with '% sym', '% asym' or '% bip'; "
                 "for another edge list, give the format edge-list"
             )
-        second = next(lines, b"").decode("latin-1").strip()
-    numbers = second[1:].split() if second.startswith("%") else []
-    if len(numbers) < 3 or not all(number.isdigit() for number in numbers[:3]):
+        second = next(lines, b"").strip()
+    numbers = second[1:].split() if second.startswith(b"%") else []
+    if len(numbers) < 3 or not are_counts(numbers[:3]):
         return words[0], None
     return words[0], (int(numbers[1]), int(numbers[2]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 
 from daskbfs.target import require_target, whole_file
 
-_ELSEWHERE = ("://", "::")  # a protocol, or a chain of them, as in simplecache::s3://...
+_PROTOCOL = re.compile(r"([a-z][a-z0-9+.-]*)(://|::)")  # of an address, or of a chain of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Location:
     """A file, or a folder of files, by its path or address; the same on every machine."""
 
     address: str
+    local: Path | None
+    """Its path on this machine; None where it is elsewhere."""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """For fsspec; may hold secrets."""
 
@@ -29,27 +32,29 @@ class Location:
     def of(cls, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Location:
         """Where a path or address leads; workers may stand in another folder."""
         address = os.fspath(path)
-        if address.startswith("file://"):
-            address = address.removeprefix("file://")
-        if any(mark in address for mark in _ELSEWHERE) and not Path(address).exists():
-            return cls(address, dict(options or {}))
+        if not isinstance(address, str):
+            raise TypeError(f"{address!r} is no text: give a path or an address as a str")
+        address = address.removeprefix("file://")
+        if _is_elsewhere(address) and not Path(address).exists():
+            return cls(address, None, dict(options or {}))
         if options:
             raise ValueError(
                 f"{address} is on this machine: storage options are for addresses such as s3://..."
             )
-        return cls(str(Path(address).absolute()))
+        return cls._here(Path(address).absolute())
 
-    @property
-    def local(self) -> Path | None:
-        """Its path on this machine; None where it is elsewhere."""
-        return None if any(mark in self.address for mark in _ELSEWHERE) else Path(self.address)
+    @classmethod
+    def _here(cls, path: Path) -> Location:
+        return cls(str(path), path)
 
     @property
     def name(self) -> str:
-        """The last part of its address."""
+        """The last part of its address: of a chain, of the first link that has a path."""
         if self.local is not None:
             return self.local.name
-        return self.address.split("?")[0].split("#")[0].rstrip("/").rpartition("/")[2]
+        paths = [link.partition("://")[2] for link in self.address.split("::")]
+        path = next((path for path in paths if path), self.address)
+        return path.split("?")[0].split("#")[0].rstrip("/").rpartition("/")[2]
 
     @property
     def size(self) -> int:
@@ -57,26 +62,31 @@ class Location:
         if self.local is not None:
             return self.local.stat().st_size
         system, path = self._remote()
-        return system.size(path) or 0
+        with self._plain_errors():
+            return system.size(path) or 0
 
     def is_folder(self) -> bool:
         """Whether it is a folder."""
         if self.local is not None:
             return self.local.is_dir()
         system, path = self._remote()
-        return bool(system.isdir(path))
+        with self._plain_errors():
+            return bool(system.isdir(path))
 
     def files(self) -> list[Location]:
         """The files in a folder and those in it, sorted; hidden ones and marks are left out."""
         if self.local is not None:
-            found = [str(path) for path in self.local.rglob("*") if path.is_file()]
+            found = [Location._here(path) for path in self.local.rglob("*") if path.is_file()]
         else:
             system, path = self._remote()
-            found = [system.unstrip_protocol(name) for name in system.find(path)]
+            with self._plain_errors():
+                names = [system.unstrip_protocol(name) for name in system.find(path)]
+            found = [Location(name, None, self.options) for name in names]
+        begin = len(self.address)
         return [
-            Location(name, self.options)
-            for name in sorted(found)
-            if not any(part.startswith((".", "_")) for part in name[len(self.address) :].split("/"))
+            file
+            for file in sorted(found, key=lambda file: file.address)
+            if not any(part.startswith((".", "_")) for part in file.address[begin:].split("/"))
         ]
 
     def require_file(self) -> None:
@@ -87,7 +97,8 @@ class Location:
             with self._plain_errors():
                 if not system.exists(place):
                     raise FileNotFoundError(
-                        f"{self.address} does not exist: give the address of a graph file"
+                        f"{self.address} does not exist, or cannot be reached: give the address of "
+                        "a graph file"
                     )
             return
         if not path.exists():
@@ -154,6 +165,23 @@ class Location:
             raise OSError(
                 f"{self.address} cannot be read or written: {type(error).__name__}: {error}"
             ) from error
+
+
+def _is_elsewhere(address: str) -> bool:
+    """Whether an address begins with a protocol; of a chain, with one that there is."""
+    found = _PROTOCOL.match(address)
+    if found is None or found[2] == "://":
+        return found is not None
+    from fsspec import available_protocols
+
+    return found[1] in available_protocols()
+
+
+def require_rising(offsets: np.ndarray, n: int, what: str) -> None:
+    """Refuse offsets that do not rise from 0 to ``n``; differences of any numbers might wrap."""
+    ends_well = offsets.size and offsets[0] == 0 and offsets[-1] == n
+    if not ends_well or np.any(offsets[1:] < offsets[:-1]):
+        raise ValueError(f"{what} must rise from 0 to {n}")
 
 
 def read_array(file: IO[bytes], name: str, dtype: Any, n: int, offset: int) -> np.ndarray:

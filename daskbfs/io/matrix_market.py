@@ -8,7 +8,7 @@ from daskbfs.edges import EdgeStream
 from daskbfs.graph import Graph
 from daskbfs.io.export import exported_pairs, require_numbered
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, edge_lines, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, edge_lines, opened_lines
 from daskbfs.progress import Progress
 
 _FIELDS = ("real", "double", "integer", "complex", "pattern")
@@ -43,7 +43,7 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
                 break
         else:
             raise ValueError(f"{location.name} ends before its sizes: it is damaged or cut short")
-    if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
+    if len(sizes) != 3 or not are_counts(sizes):
         raise ValueError(
             f"{location.name}, line {number}: sizes must be 'ROWS COLUMNS ENTRIES', "
             f"not {line.decode(errors='replace').strip()[:60]!r}"

@@ -17,7 +17,7 @@ from daskbfs.graph import Graph
 from daskbfs.io.export import exported_rows, require_numbered
 from daskbfs.io.location import Location
 from daskbfs.io.symmetry import Symmetry
-from daskbfs.io.text import opened_lines, whole_lines
+from daskbfs.io.text import are_counts, opened_lines, whole_lines
 from daskbfs.kernels import text as kernels
 from daskbfs.progress import Progress
 
@@ -38,7 +38,7 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
                 break
         else:
             raise ValueError(f"{location.name} is empty: a METIS file begins with 'VERTICES EDGES'")
-    if not 2 <= len(words) <= 4 or not all(word.isdigit() for word in words):
+    if not 2 <= len(words) <= 4 or not are_counts(words):
         raise ValueError(
             f"{location.name}, line {number}: a METIS file begins with 'VERTICES EDGES [FORMAT "
             f"[N]]', not {line.decode(errors='replace').strip()[:60]!r}"
@@ -86,7 +86,7 @@ class MetisEdges:
         header = self._header
         symmetry = Symmetry(self.location.name, header.n_vertices, self.first_id)
         row = 0
-        for lines in whole_lines(self.location, header.skip_bytes):
+        for lines in whole_lines(self.location, header.skip_bytes, _WHAT, longest=None):
             room = lines.size // _SHORTEST_NUMBER + 1
             numbers, rows = np.empty(room, np.int64), np.empty(room, np.int64)
             n, row, error, place = kernels.parse_integers(
@@ -117,7 +117,7 @@ class MetisEdges:
                 "it is damaged or cut short"
             )
         symmetry.check()
-        if symmetry.n_down > header.n_edges:
+        if not symmetry.n_down <= header.n_edges <= symmetry.n_kept:  # self-loops count or not
             raise ValueError(
                 f"{self.location.name} lists {symmetry.n_down} edges, but its header says "
                 f"{header.n_edges}: it is damaged"

@@ -21,13 +21,13 @@ from daskbfs import config
 from daskbfs.edges import Block, EdgeStream
 from daskbfs.graph import Graph, Rows, word_padded
 from daskbfs.io.export import exported_pairs
-from daskbfs.io.location import Location, read_array
+from daskbfs.io.location import Location, read_array, require_rising
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.compiling import n_threads
-from daskbfs.kernels.export import checksum
+from daskbfs.kernels.export import checksum, largest_but
 from daskbfs.locality import Locality
 from daskbfs.progress import Progress, silent
-from daskbfs.types import MAX_VERTICES
+from daskbfs.types import MAX_VERTICES, NONE
 from daskbfs.vertices import DenseIds, Ids, SparseIds
 
 _MAGIC = b"\x93DASKBFS"
@@ -114,7 +114,7 @@ def _header(location: Location) -> Header:
     try:
         header = Header(**json.loads(text))
         fits = _fits(header)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
         raise ValueError(f"{name} is damaged: its header cannot be understood") from error
     if not fits:
         raise ValueError(f"{name} is damaged: its header contradicts itself")
@@ -127,6 +127,12 @@ def _header(location: Location) -> Header:
 
 def _fits(header: Header) -> bool:
     """Whether arrays have the sizes and types that belong together, and lie within the file."""
+    lengths = [n for _, n, _ in header.arrays.values()]
+    numbers = [header.n_vertices, header.n_edges, header.n_input_edges, header.n_bytes]
+    if any(type(n) is not int or n < 0 for n in (*numbers, *lengths, *header.n_long_rows)):
+        return False
+    if len(header.n_long_rows) != 2 or not Locality(**header.locality).known:
+        return False
     sizes, types = _array_sizes(header), _types(header)
     if sizes.keys() != header.arrays.keys() or not 0 <= header.n_vertices <= MAX_VERTICES:
         return False
@@ -135,7 +141,8 @@ def _fits(header: Header) -> bool:
             return False
         if begin < _HEAD.size or begin + n * np.dtype(kind).itemsize > header.n_bytes:
             return False
-    return header.arrays["input_degree"][1] <= header.n_vertices and header.first_id in (0, 1)
+    n_rows = header.arrays["input_degree"][1]
+    return max(*header.n_long_rows, n_rows) <= header.n_vertices and header.first_id in (0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +223,28 @@ class StoredEdges:
             words = columns["all"][begin:].view(np.uint64)
             if int(checksum(words, n_threads(), 0)) != self.header.checksum:
                 raise ValueError(f"{name} is damaged: its arrays are not those that were written")
+            self._require_in_range(columns)
         for way in ("out", "into") if self.header.directed else ("out",):
             indptr = columns[f"{way}.indptr"]
             if indptr[0] != 0 or indptr[-1] != columns[f"{way}.indices"].size:
                 raise ValueError(f"{name} is damaged: its rows do not end where its arcs do")
+
+    def _require_in_range(self, columns: dict[str, np.ndarray]) -> None:
+        """Refuse arrays by which a kernel would leave its memory, whoever wrote the file."""
+        n_rows, n_vertices = columns["input_degree"].size, self.header.n_vertices
+        ends = {"order": n_rows + 1, "original_index": n_vertices, "hub_vertex": n_vertices}
+        for way in ("out", "into") if self.header.directed else ("out",):
+            ends |= {f"{way}.indices": n_rows, f"{way}.hub": n_rows + 1}
+            indptr = columns[f"{way}.indptr"]
+            name = f"{self.location.name} is damaged: its rows"
+            require_rising(indptr, columns[f"{way}.indices"].size, name)
+        for array, end in ends.items():
+            exempt = -1 if array.endswith("indices") else int(NONE)
+            if largest_but(columns[array], exempt, n_threads()) >= end:
+                raise ValueError(f"{self.location.name} is damaged: {array} leads beyond {end - 1}")
+        ids = columns.get("ids", np.empty(0, np.int64))
+        if ids.size and (ids[0] < 0 or np.any(ids[1:] <= ids[:-1])):
+            raise ValueError(f"{self.location.name} is damaged: its vertex ids do not rise from 0")
 
 
 def _first_byte(header: Header) -> int:

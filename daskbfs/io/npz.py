@@ -20,7 +20,7 @@ from daskbfs import machine
 from daskbfs.edges import BLOCK_EDGES, ArrayEdges, Block, EdgeStream, edge_arrays
 from daskbfs.graph import Graph
 from daskbfs.io.export import csr_columns, require_numbered
-from daskbfs.io.location import Location, read_array
+from daskbfs.io.location import Location, read_array, require_rising
 from daskbfs.progress import Progress
 
 _ENDS = {
@@ -68,10 +68,14 @@ def open_npz(location: Location) -> tuple[EdgeStream, bool | None]:
         kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
         if kind not in _ENDS:
             raise ValueError(f"{name} is a matrix in the format {kind!r}: save it as csr first")
-        shape = tuple(int(n) for n in _array(archive, "shape").ravel())
-        if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 0:
+        told = _array(archive, "shape").ravel()
+        shape = tuple(told.tolist())
+        if told.dtype.kind not in "iu" or len(shape) != 2 or shape[0] != shape[1] or shape[0] < 0:
             raise ValueError(f"{name} is a matrix of shape {shape}: a graph's is square")
-        (n_edges,), _ = _array_head(archive, _ENDS[kind][1])
+        ends, _ = _array_head(archive, _ENDS[kind][1])
+        if len(ends) != 1:
+            raise ValueError(f"{name}: {_ENDS[kind][1]} of shape {ends} has not one dimension")
+        n_edges = ends[0]
     return NpzEdges(location, kind, n_edges, shape[0]), None
 
 
@@ -129,11 +133,10 @@ class NpzEdges:
         if self.kind == "coo":
             return edge_arrays((first, second))
         n = self.n_vertices or 0
-        if first.dtype.kind not in "iu" or first.shape != (n + 1,) or (first[:1] != 0).any():
-            raise ValueError(f"indptr of shape {first.shape} does not fit {n} rows")
+        if first.dtype.kind not in "iu" or first.shape != (n + 1,):
+            raise ValueError(f"indptr of {first.dtype} and shape {first.shape} is none of {n} rows")
+        require_rising(first, second.size, "indptr")
         lengths: np.ndarray = np.diff(first.astype(np.int64))
-        if (lengths < 0).any() or lengths.sum() != second.size:
-            raise ValueError(f"indptr must rise from 0 to {second.size}")
         outer = np.repeat(np.arange(n), lengths)
         return edge_arrays((outer, second) if self.kind == "csr" else (second, outer))
 

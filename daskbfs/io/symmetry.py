@@ -16,7 +16,7 @@ class Symmetry:
     """Takes each edge of a file once, and tells in the end whether all were there both ways."""
 
     def __init__(self, name: str, n_vertices: int, first_id: int) -> None:
-        self.n_up = self.n_down = 0
+        self.n_up = self.n_down = self.n_kept = 0
         self._up_hash = self._down_hash = 0
         self._name = name
         self._n_vertices = n_vertices
@@ -36,6 +36,7 @@ class Symmetry:
             )
         self.n_up += n_up
         self.n_down += n_down
+        self.n_kept += n_kept
         self._up_hash = (self._up_hash + int(up_hash)) % 2**64
         self._down_hash = (self._down_hash + int(down_hash)) % 2**64
         return kept_heads[:n_kept], kept_tails[:n_kept]

@@ -7,6 +7,7 @@ others. A folder of Parquet files, as Dask and Spark write them, is one table.
 from __future__ import annotations
 
 import contextlib
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ import numpy as np
 from daskbfs.columns import named_columns, table_ends
 from daskbfs.edges import Block, EdgeStream
 from daskbfs.io.location import Location
-from daskbfs.io.text import edge_lines, opened
+from daskbfs.io.text import edge_lines, opened, opened_lines
 
 _COLUMNS = ("source", "target")
+_SEPARATORS = (",", "\t", ";")
 _GROUP_ROWS = 2**20
 _CSV_BLOCK_BYTES = 2**22
 _TYPICAL_ROW = 12
@@ -49,7 +51,7 @@ def _plain_errors(name: str) -> Iterator[None]:
             raise MemoryError(f"{name}: {error}") from error
         told = str(error).splitlines()[0]
         row = re.search(r"Row #(\d+):? ?", told)
-        where = f", row {row[1]}" if row else ""
+        where = f", line {row[1]}" if row else ""
         told = told.replace(row[0], "") if row else told
         raise ValueError(f"{name}{where}: {told}") from error
     except OSError as error:
@@ -59,19 +61,43 @@ def _plain_errors(name: str) -> Iterator[None]:
 
 
 def open_csv(location: Location, columns: Sequence[str] | None) -> tuple[EdgeStream, bool | None]:
-    """The rows of a CSV file; a first line of numbers alone is no heading."""
+    """The rows of a CSV file; a first line of numbers alone is no heading.
+
+    Empty lines and those that begin with ``#`` are skipped before it, and nowhere else.
+    """
     pyarrow()
-    with opened(location) as file:
-        heading = file.readline().decode("utf-8-sig", "replace").strip()
-    separator = "\t" if "\t" in heading else ";" if ";" in heading else ","
-    cells = [cell.strip().strip('"') for cell in heading.split(separator)]
-    bare = all(re.fullmatch(r"[-+.\deE]+", cell) for cell in cells)
-    if not heading:
-        raise ValueError(f"{location.name} is empty: its first line names the columns")
+    n_skipped = 0
+    with opened_lines(location) as lines:
+        for line in lines:
+            heading = line.decode("utf-8-sig", "replace").strip()
+            if heading and not heading.startswith("#"):
+                break
+            n_skipped += 1
+        else:
+            raise ValueError(f"{location.name} is empty: its first line names the columns")
+    cells, separator = max(
+        ((_cells(heading, separator), separator) for separator in _SEPARATORS),
+        key=lambda found: len(found[0]),
+    )
+    bare = all(_is_number(cell) for cell in cells)
     if bare:
         cells = [f"column {i + 1}" for i in range(len(cells))]
     names = named_columns(location.name, cells, columns, bare=bare)
-    return CsvEdges(location, separator, tuple(cells) if bare else None, names), None
+    return CsvEdges(location, separator, tuple(cells), names, n_skipped + (not bare)), None
+
+
+def _cells(heading: str, separator: str) -> list[str]:
+    """The cells of a line, without what quotes them."""
+    (cells,) = csv.reader([heading], delimiter=separator, skipinitialspace=True)
+    return [cell.strip() for cell in cells]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +106,11 @@ class CsvEdges:
 
     location: Location
     separator: str
-    cells: tuple[str, ...] | None
-    """What to call the columns, where the file does not."""
+    cells: tuple[str, ...]
+    """What to call the columns."""
     columns: tuple[str, str]
+    n_skipped: int
+    """Lines before the first edge."""
     n_vertices: int | None = None
     first_id: int = 0
     slow: ClassVar[bool] = True
@@ -102,25 +130,25 @@ class CsvEdges:
 
     def _read(self, *, use_threads: bool) -> Iterator[Block]:
         arrow = pyarrow()
-        csv = arrow.csv
         with opened(self.location) as file:
-            reader = csv.open_csv(
+            reader = arrow.csv.open_csv(
                 file,
-                csv.ReadOptions(
+                arrow.csv.ReadOptions(
                     use_threads=use_threads,
                     block_size=_CSV_BLOCK_BYTES,
                     column_names=self.cells,
+                    skip_rows=self.n_skipped,
                 ),
-                csv.ParseOptions(delimiter=self.separator),
-                csv.ConvertOptions(
+                arrow.csv.ParseOptions(delimiter=self.separator),
+                arrow.csv.ConvertOptions(
                     column_types=dict.fromkeys(self.columns, arrow.int64()),
                     include_columns=list(self.columns),
                 ),
             )
-            n_before = 0
+            line = self.n_skipped + 1
             for batch in reader:
-                yield table_ends(batch, self.location.name, self.columns, n_before)
-                n_before += batch.num_rows
+                yield table_ends(batch, self.location.name, self.columns, line, "line {}")
+                line += batch.num_rows
 
 
 def open_parquet(

@@ -13,6 +13,7 @@ from typing import IO
 
 import numpy as np
 
+from daskbfs import machine
 from daskbfs.edges import Block
 from daskbfs.io import compression
 from daskbfs.io.location import Location
@@ -23,6 +24,8 @@ _READ_BYTES = 2**24
 _SHORTEST_LINE = 4  # "0 1\n"
 _TYPICAL_LINE = 12
 _COMPRESSION = 4
+_LONGEST_LINE = 2**24
+_LONGEST_HEAD = 2**16
 _LONGEST_ID = 19
 _LARGEST_ID = 2**63 - 1
 _RETURN = ord("\r")
@@ -32,6 +35,7 @@ _WRONG = {
     kernels.TOO_LARGE: "has a vertex id beyond 2**63 - 1",
     kernels.NEGATIVE: "has a vertex id below {base}, the smallest in this format",
     kernels.BEYOND: "has a vertex id beyond {top}, the largest by the file's header",
+    kernels.TOO_LONG: "goes on for more than 16 MiB: it is no line of {what}",
     kernels.NAN_WEIGHT: "has the weight nan; drop such edges, or the weights",
 }
 
@@ -48,7 +52,24 @@ def opened_lines(location: Location) -> Iterator[Iterator[bytes]]:
     """The lines of a file one by one, with their ends: for headers."""
     # Latin-1 maps bytes to characters one to one; newline="" leaves the ends as they are.
     with opened(location) as file, io.TextIOWrapper(file, "latin-1", newline="") as lines:  # type: ignore[type-var]
-        yield (line.encode("latin-1") for line in lines)
+        yield (line.encode("latin-1") for line in _short_lines(lines, location.name))
+
+
+def _short_lines(lines: io.TextIOWrapper, name: str) -> Iterator[str]:
+    """Lines of a header; a longer one, as of a file that is something else, is refused."""
+    number = 1
+    while line := lines.readline(_LONGEST_HEAD):
+        if len(line) == _LONGEST_HEAD:
+            raise ValueError(
+                f"{name}, line {number}: a line of a header has at most {_LONGEST_HEAD // 1024} KiB"
+            )
+        yield line
+        number += 1
+
+
+def are_counts(words: Iterable[bytes]) -> bool:
+    """Whether all are numbers that a header may tell: not negative, and of 64 bits."""
+    return all(word.isdigit() and len(word) < _LONGEST_ID for word in words)
 
 
 def _count_lines(text: bytes) -> int:
@@ -103,14 +124,24 @@ class Lines:
         return ValueError(f"{self.location.name}, line {line}: {words!r} {told}")
 
 
-def whole_lines(location: Location, skip_bytes: int = 0) -> Iterator[Lines]:
-    """The lines of a file behind its first ``skip_bytes`` bytes, many at a time."""
+def whole_lines(
+    location: Location, skip_bytes: int, what: str, *, longest: int | None = _LONGEST_LINE
+) -> Iterator[Lines]:
+    """The lines of a file behind its first ``skip_bytes`` bytes, many at a time.
+
+    None of them may be longer than ``longest``; None: than memory allows.
+    """
     with opened(location) as file:
         file.read(skip_bytes)
         begin, n_rest, n_more = skip_bytes, 0, 1
         buffer = bytearray(_READ_BYTES + 1)
         while n_more:
             if n_rest + 1 >= len(buffer):  # a line that is longer than all
+                if longest is not None and n_rest > longest:
+                    raise Lines(location, begin, buffer, n_rest).wrong(0, kernels.TOO_LONG, what, 0)
+                machine.require_memory(
+                    2 * len(buffer), f"a line of {location.name}", "is it text at all?"
+                )
                 buffer.extend(bytes(len(buffer)))
             n_more = _filled(file, memoryview(buffer)[n_rest:-1])
             size = n_rest + n_more
@@ -174,7 +205,7 @@ class TextEdges:
 
     def blocks(self) -> Iterator[Block]:
         n_read = 0
-        for lines in whole_lines(self.location, self._skip_bytes):
+        for lines in whole_lines(self.location, self._skip_bytes, self._what):
             for heads, tails in self._parse(lines):
                 n_read += heads.size
                 yield heads, tails

@@ -57,6 +57,21 @@ def take_once(heads, tails, n_vertices, kept_heads, kept_tails):
 
 
 @parallel_kernel
+def largest_but(values, exempt, n_threads):
+    """The largest of some numbers, but for one that does not count; -1 where there are none."""
+    tops = np.full(n_threads, np.int64(-1))
+    n = values.size
+    for t in prange(n_threads):
+        top = np.int64(-1)
+        for i in range(np.uint64(n * t // n_threads), np.uint64(n * (t + 1) // n_threads)):
+            value = np.int64(values[i])
+            if value > top and value != exempt:
+                top = value
+        tops[t] = top
+    return tops.max()
+
+
+@parallel_kernel
 def checksum(words, n_threads, first):
     """A sum of 64-bit words in which each place, from ``first`` on, has a weight of its own."""
     total = np.uint64(0)

@@ -24,6 +24,7 @@ TOO_LARGE = 3
 NEGATIVE = 4
 NAN_WEIGHT = 5
 BEYOND = 6
+TOO_LONG = 7
 
 _LARGEST = 2**63 - 1
 _SAFE_DIGITS = 18
@@ -61,8 +62,9 @@ def _fits(text, begin, end):
     value = np.uint64(0)
     n_digits = 0
     for at in range(begin, end):
-        value = value * np.uint64(10) + np.uint64(text[at] - _ZERO)
-        n_digits += value > 0
+        digit = np.uint64(text[at] - _ZERO)
+        value = value * np.uint64(10) + digit
+        n_digits += n_digits > 0 or digit > 0
     return n_digits < 20 and value <= np.uint64(_LARGEST)
 
 
