@@ -4,17 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OLDEST := .venv-oldest
-QUICK := $(BIN)/pytest -n 2 --dist loadscope -m "not slow and not browser"
+TWO := -n 2 --dist loadfile
+QUICK := $(BIN)/pytest $(TWO) -m "not slow and not browser"
 
 .PHONY: demo test test-oldest check lint types clean
 
 demo: $(STAMP)
 	$(BIN)/daskbfs run kron:20 --sources 8 --validate
 
-# quick tests two at a time; those that are slow start processes of their own, and want the cores
 test: lint types
 	$(QUICK)
-	$(BIN)/pytest -m "slow or browser"
+	$(BIN)/pytest $(TWO) -m "slow or browser"
 	$(MAKE) test-oldest
 
 # the Dask that dask-cuda pins, dask-cuda, and the oldest bokeh: whatever talks to them must run there

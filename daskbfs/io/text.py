@@ -205,8 +205,11 @@ class TextEdges:
 
     def blocks(self) -> Iterator[Block]:
         n_read = 0
+        scratch = np.empty((2, 0), np.int64)
         for lines in whole_lines(self.location, self._skip_bytes, self._what):
-            for heads, tails in self._parse(lines):
+            if scratch.shape[1] < lines.size // _SHORTEST_LINE + n_threads():
+                scratch = np.empty((2, lines.size // _SHORTEST_LINE + n_threads()), np.int64)
+            for heads, tails in self._parse(lines, *scratch):
                 n_read += heads.size
                 yield heads, tails
         if self._declared is not None and n_read != self._declared:
@@ -215,15 +218,14 @@ class TextEdges:
                 "it is damaged or cut short"
             )
 
-    def _parse(self, lines: Lines) -> Iterator[Block]:
-        """Parse some lines, with all threads."""
+    def _parse(self, lines: Lines, heads: np.ndarray, tails: np.ndarray) -> Iterator[Block]:
+        """Parse some lines, with all threads, into arrays that are used again: pages are dear."""
         n_parts = n_threads()
         declared = self.n_vertices
         top = _LARGEST_ID if declared is None else min(_LARGEST_ID, self._base + declared - 1)
         cuts = lines.cuts(n_parts)
         room = np.diff(cuts) // _SHORTEST_LINE + 1
         places = np.cumsum(room) - room
-        heads, tails = (np.empty(int(room.sum()), np.int64) for _ in range(2))
         counts, errors, where = (np.empty(n_parts, np.int64) for _ in range(3))
         kernels.parse_edges(
             lines.array,
