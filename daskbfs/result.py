@@ -198,7 +198,7 @@ class BFSResult:
         """The tree as a Dask dataframe with the columns ``vertex`` and ``parent``.
 
         Its partitions stay on the cluster, as those of :meth:`to_dask`; needs
-        ``dask[dataframe]``.
+        ``pip install 'daskbfs[formats]'``.
         """
         from dask.dataframe import from_delayed
 
