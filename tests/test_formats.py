@@ -705,6 +705,7 @@ def served(folder):
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_workers_read_from_a_server(tmp_path, on_the_cluster):
     edges = random_edges(8)
     graph = daskbfs.from_edges(edges)

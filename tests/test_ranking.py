@@ -152,6 +152,8 @@ async def test_cpu_and_gpu_workers_find_the_same_ranks(c, s, *workers, strategy,
         placed.release()
 
 
+@pytest.mark.slow
+@pytest.mark.oldest
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 @gen_cluster(
     client=True,

@@ -45,6 +45,7 @@ def test_one_value_has_no_deviation():
     assert (found["harmonic_mean"], found["harmonic_stddev"]) == (5.0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [spread.mean, spread.median])
 def test_intervals_hold_what_they_promise(statistic):
     rng = np.random.default_rng(0)
