@@ -292,9 +292,8 @@ def to_scipy(graph: Graph) -> Any:
     """
     import scipy.sparse
 
-    columns = csr_columns(graph, silent)
+    indptr, indices = csr_columns(graph, silent)
     shape = (graph.n_vertices, graph.n_vertices)
-    indptr, indices = columns
     return scipy.sparse.csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
 
 

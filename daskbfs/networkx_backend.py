@@ -87,15 +87,20 @@ class BackendGraph:
         """The place of each node."""
         return {node: place for place, node in enumerate(self.nodes)}
 
+    @property
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Heads and tails by place; undirected edges once."""
+        heads, tails = self.successors.heads, self.successors.indices
+        if self.is_directed():
+            return heads, tails
+        once = heads <= tails
+        return heads[once], tails[once]
+
     @cached_property
     def graph(self) -> Graph:
         """What is searched."""
-        heads, tails = self.successors.heads, self.successors.indices
-        if not self.is_directed():
-            once = heads <= tails
-            heads, tails = heads[once], tails[once]
         return from_edges(
-            (heads, tails),
+            self.edges,
             directed=self.is_directed(),
             n_vertices=len(self),
             name=str(self.attributes.get("name") or "networkx"),
@@ -188,11 +193,7 @@ def convert_to_nx(value: Any, **_: Any) -> Any:
     kinds = [[nx.Graph, nx.MultiGraph], [nx.DiGraph, nx.MultiDiGraph]]
     made = kinds[value.is_directed()][value.is_multigraph()](**value.attributes)
     made.add_nodes_from(value.nodes)
-    rows = value.successors
-    heads, tails = rows.heads, rows.indices
-    if not value.is_directed():
-        once = heads <= tails
-        heads, tails = heads[once], tails[once]
+    heads, tails = value.edges
     made.add_edges_from(zip(value.named(heads), value.named(tails), strict=True))
     return made
 

@@ -37,6 +37,12 @@ _ALIGNED = 64
 _LONGEST_HEADER = 2**16
 _WRITE_BYTES = 2**26
 _ROW_COLUMNS = ("indptr", "indices", "hub", "mean_degree")
+_TYPES = {
+    "ids": ("<i8",),
+    **{f"{way}.indptr": ("<u4", "<i8") for way in ("out", "into")},
+    **{f"{way}.mean_degree": ("<f4",) for way in ("out", "into")},
+}
+"""The types that an array may have, where they are not uint32."""
 _KINDS = {"<u4": np.uint32, "<i8": np.int64, "<f4": np.float32}
 
 
@@ -85,16 +91,6 @@ def _array_sizes(header: Header) -> dict[str, int]:
     return sizes
 
 
-def _types(header: Header) -> dict[str, tuple[str, ...]]:
-    """The types that an array may have, where they are not uint32."""
-    either = ("<u4", "<i8")
-    return {
-        "ids": ("<i8",),
-        **{f"{way}.indptr": either for way in ("out", "into")},
-        **{f"{way}.mean_degree": ("<f4",) for way in ("out", "into")},
-    }
-
-
 def _header(location: Location) -> Header:
     """The header, if the file is what it says."""
     name, size = location.name, location.size
@@ -133,11 +129,11 @@ def _fits(header: Header) -> bool:
         return False
     if len(header.n_long_rows) != 2 or not Locality(**header.locality).known:
         return False
-    sizes, types = _array_sizes(header), _types(header)
+    sizes = _array_sizes(header)
     if sizes.keys() != header.arrays.keys() or not 0 <= header.n_vertices <= MAX_VERTICES:
         return False
     for array, (kind, n, begin) in header.arrays.items():
-        if n != sizes[array] or kind not in types.get(array, ("<u4",)) or begin % _ALIGNED:
+        if n != sizes[array] or kind not in _TYPES.get(array, ("<u4",)) or begin % _ALIGNED:
             return False
         if begin < _HEAD.size or begin + n * np.dtype(kind).itemsize > header.n_bytes:
             return False
