@@ -2,14 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+BASE := $(VENV)/.base-installed
+DEV := $(VENV)/.dev-installed
 OLDEST := .venv-oldest
+PIP_INSTALL := install --quiet --disable-pip-version-check --editable
 TWO := -n 2 --dist loadfile
 QUICK := $(BIN)/pytest $(TWO) -m "not slow and not browser"
 
 .PHONY: demo test test-oldest check lint types clean
 
-demo: $(STAMP)
+# the base package only: what a user of pip install daskbfs gets
+demo: $(BASE)
 	$(BIN)/daskbfs run kron:20 --sources 8 --validate
 
 test: lint types
@@ -28,23 +31,29 @@ test-oldest: $(OLDEST)/.installed
 check: lint types
 	$(QUICK)
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: $(DEV)
 	$(BIN)/mypy
 
-$(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $(STAMP)
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(BASE): pyproject.toml | $(BIN)/python
+	$(BIN)/pip $(PIP_INSTALL) .
+	touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/pip $(PIP_INSTALL) ".[dev]"
+	touch $(BASE) $@
 
 $(OLDEST)/.installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --editable ".[test,cuda13]" \
+	$(OLDEST)/bin/pip $(PIP_INSTALL) ".[test,cuda13]" \
 		dask==2026.7.1 distributed==2026.7.1 "bokeh==3.4.*"
-	touch $(OLDEST)/.installed
+	touch $@
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

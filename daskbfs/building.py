@@ -23,7 +23,7 @@ from daskbfs.construction import Selection, fill_rows, outline_of
 from daskbfs.counting import Counts, check_vertices, found_ids, merged, named_errors, tally
 from daskbfs.edges import EdgeStream, Origin, making_seconds, portions
 from daskbfs.graph import RemoteGraph, Rows
-from daskbfs.kernels.compiling import threads
+from daskbfs.kernels.threads import threads
 from daskbfs.locality import Locality
 from daskbfs.partition import Layout, cut_rows_of
 from daskbfs.pinned import Pinned

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib.util
+import logging
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ from daskbfs.placement import workers_per_machine
 from daskbfs.superstep import Share
 from daskbfs.warming import touch, warm, warm_mirror
 
+_logger = logging.getLogger(__name__)
 _PLUGIN = "daskbfs-low-latency"
 
 
@@ -322,10 +324,20 @@ async def settled(futures: Sequence[Future]) -> None:
 _EMBEDDED: dict[int, Client] = {}
 
 
+def current_client() -> Client:
+    """Dask's current client; where there is none, that of a cluster inside this process."""
+    try:
+        client: Client = Client.current()
+    except ValueError:  # no client is running
+        return embedded_client()
+    return client if client.status == "running" else embedded_client()
+
+
 def embedded_client() -> Client:
     """The client of a cluster inside this process, started when it is first needed."""
     client = _EMBEDDED.get(os.getpid())  # a forked process has not inherited the cluster's threads
     if client is None or client.status != "running":
+        _logger.info("no Dask client is running: starting a cluster inside this process")
         cluster = local_cluster()
         client = cluster.get_client()
         _EMBEDDED[os.getpid()] = client

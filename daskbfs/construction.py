@@ -28,7 +28,7 @@ from daskbfs.counting import (
 from daskbfs.edges import Block, EdgeStream, Origin, Remembered, is_slow, making_seconds
 from daskbfs.graph import Graph, Outline, RemoteGraph, Rows, word_padded
 from daskbfs.kernels import build
-from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.threads import n_threads
 from daskbfs.locality import Locality, Places
 from daskbfs.progress import Progress, silent
 from daskbfs.stored import StoredStream, stored_graph

@@ -12,6 +12,7 @@ from daskbfs.columns import column_names, named_columns, table_ends
 from daskbfs.construction import construct
 from daskbfs.edges import ArrayEdges, Block, EdgeStream, edge_arrays, require_finite
 from daskbfs.graph import Graph
+from daskbfs.installed import require_package
 from daskbfs.io.export import csr_columns, exported_edges
 from daskbfs.progress import Progress, silent
 from daskbfs.types import as_integer
@@ -290,11 +291,10 @@ def to_scipy(graph: Graph) -> Any:
            [1, 0, 1],
            [0, 1, 0]], dtype=int8)
     """
-    import scipy.sparse
-
+    sparse = require_package("scipy.sparse", "networkx", "a sparse matrix")
     indptr, indices = csr_columns(graph, silent)
     shape = (graph.n_vertices, graph.n_vertices)
-    return scipy.sparse.csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
+    return sparse.csr_array((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -307,8 +307,7 @@ def to_networkx(graph: Graph) -> Any:
     >>> sorted(theirs.edges)
     [(0, 1), (1, 2)]
     """
-    import networkx
-
+    networkx = require_package("networkx", "networkx", "a graph of networkx")
     made = networkx.DiGraph() if graph.directed else networkx.Graph()
     made.graph["name"] = graph.name
     made.add_nodes_from(graph.vertices.tolist())

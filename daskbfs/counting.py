@@ -11,7 +11,7 @@ import numpy as np
 from daskbfs import machine
 from daskbfs.edges import Block, EdgeStream, making_seconds
 from daskbfs.kernels import build
-from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.threads import n_threads
 from daskbfs.progress import Progress
 from daskbfs.types import MAX_VERTICES
 from daskbfs.vertices import DenseIds, Ids, SparseIds

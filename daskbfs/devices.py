@@ -41,6 +41,8 @@ def _found(now: Mapping[str, WorkerState], answers: Mapping[str, Any]) -> dict[s
         if isinstance(answer, OSError):  # it has left since
             continue
         if isinstance(answer, BaseException):
+            if "No module named 'daskbfs" in str(answer):  # Dask sends the text of such an error
+                raise ImportError(f"worker {worker} has no daskbfs: install it there") from answer
             raise answer
         found[worker] = replace(now[worker], device=answer[0], device_bytes=answer[1])
     return found
@@ -58,8 +60,8 @@ def _device_here(dask_worker: Any) -> tuple[Device, int | None]:
         return device, None
     try:
         check_device(device)
-    except RuntimeError as error:
-        raise RuntimeError(f"worker {dask_worker.address}: {error}") from None
+    except (ImportError, RuntimeError) as error:
+        raise type(error)(f"worker {dask_worker.address}: {error}") from None
     return device, device_limit(device)
 
 

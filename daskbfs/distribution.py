@@ -18,14 +18,14 @@ from distributed import Client, Lock
 
 from daskbfs import config
 from daskbfs.building import outlined
-from daskbfs.cluster import embedded_client
+from daskbfs.cluster import current_client
 from daskbfs.cutting import Cutting, Wish, choose_cut
 from daskbfs.devices import asked
 from daskbfs.edges import Origin
 from daskbfs.graph import Outline, RemoteGraph
 from daskbfs.holding import Holding, put
 from daskbfs.io.spec import open_origin
-from daskbfs.machine import human_bytes
+from daskbfs.machine import human_bytes, human_count
 from daskbfs.partition import Layout, check_count, check_number, partition_footprint
 from daskbfs.placement import Placement, place, place_again
 from daskbfs.progress import Progress, silent
@@ -239,8 +239,9 @@ class DistributedGraph:
     def __repr__(self) -> str:
         graph = repr(self.graph).rsplit(", ", 1)[0]
         return (
-            f"Distributed{graph}, {human_bytes(self.nbytes)} in {self.n_partitions} partitions on "
-            f"{len(self.placement.workers)} workers"
+            f"Distributed{graph}, {human_bytes(self.nbytes)} in "
+            f"{human_count(self.n_partitions, 'partition')} on "
+            f"{human_count(len(self.placement.workers), 'worker')}"
         )
 
 
@@ -266,7 +267,8 @@ def distribute(
         process's memory, or any one worker's. Of a ``.dbfs`` file, workers map what they cut
         their rows from.
     client
-        A Dask client; None starts a cluster with one worker inside this process.
+        A Dask client; None takes the current one, and where there is none, starts a cluster with
+        one worker inside this process.
     n_partitions
         How many partitions; None makes one for each worker.
     strategy
@@ -297,7 +299,7 @@ def distribute(
     --------
     >>> import daskbfs
     >>> daskbfs.distribute(daskbfs.from_edges([(0, 1), (1, 2)]))
-    DistributedGraph 'edges': 3 vertices, 2 edges, undirected, 548 B in 1 partitions on 1 workers
+    DistributedGraph 'edges': 3 vertices, 2 edges, undirected, 548 B in 1 partition on 1 worker
     >>> graph = daskbfs.distribute("kron:8", n_partitions=2)
     >>> graph.n_vertices, graph.n_partitions
     (256, 2)
@@ -307,7 +309,7 @@ def distribute(
     elif reading:
         raise TypeError(f"{', '.join(reading)} say how to read a file, and this is a graph already")
     if client is None:
-        client = embedded_client()
+        client = current_client()
     check_scheduler(client)
     deal = 1 if seed is None else seed
     return client.sync(

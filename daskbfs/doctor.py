@@ -48,10 +48,9 @@ def _extras() -> list[Finding]:
 
 def _kernels() -> list[Finding]:
     """Run the kernels once, for real."""
-    import numba
-
     from daskbfs.generate import kronecker
-    from daskbfs.kernels.compiling import cache_folder, n_threads
+    from daskbfs.kernels.compiling import cache_folder
+    from daskbfs.kernels.threads import describe_waiting, n_threads
     from daskbfs.search import bfs
     from daskbfs.validation import ValidationError, validate
 
@@ -66,19 +65,10 @@ def _kernels() -> list[Finding]:
         tree = Finding(
             "kernels", f"a search of scale 10 is WRONG: {error}", False, "please report this"
         )
-    layer = numba.threading_layer()
-    shared = layer != "workqueue"
     folder = cache_folder()
     return [
         tree,
-        Finding(
-            "threads",
-            f"{n_threads()} by {layer}",
-            shared,
-            ""
-            if shared
-            else "two searches at once take turns: pip install tbb, or install libgomp",
-        ),
+        Finding("threads", f"{n_threads()}; without work they {describe_waiting()}"),
         Finding(
             "kernel cache",
             folder or "none: kernels are compiled anew in each process",

@@ -16,13 +16,12 @@ import numpy as np
 from distributed import CancelledError, Client
 
 from daskbfs import config
-from daskbfs.cluster import embedded_client, new_run
+from daskbfs.cluster import current_client, new_run
 from daskbfs.distribution import DistributedGraph, spread
 from daskbfs.drivers import resident, waves
 from daskbfs.drivers.common import Placed, warm_workers
 from daskbfs.graph import Graph, Outline
 from daskbfs.holding import Holding
-from daskbfs.kernels.compiling import disband
 from daskbfs.lease import StaleLease
 from daskbfs.post import Attempt
 from daskbfs.records import About, SearchRecord, plain_text
@@ -93,15 +92,14 @@ def checked_driver(driver: str | None, graph: Outline) -> str:
 def on_cluster(
     graph: Graph | DistributedGraph, client: Client | None
 ) -> tuple[Graph | DistributedGraph, Client]:
-    """A graph as a client sees it, and that client; one of our own where there is none."""
+    """A graph as a client sees it, and that client: the current one where none is given."""
     if isinstance(graph, DistributedGraph):
         if client is not None and client is not graph.client:
             graph = graph.seen_by(client)
         client = graph.client
     elif client is None:
-        client = embedded_client()
+        client = current_client()
     check_scheduler(client)
-    disband()  # kernels run elsewhere now
     return graph, client
 
 

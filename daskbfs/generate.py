@@ -17,7 +17,6 @@ from daskbfs.construction import build_graph
 from daskbfs.edges import BLOCK_EDGES, Block, Origin
 from daskbfs.graph import Graph
 from daskbfs.kernels import mrg
-from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.generate import (
     GROUP_CODES,
     GROUP_LEVELS,
@@ -25,6 +24,7 @@ from daskbfs.kernels.generate import (
     kronecker_edges,
     uniform_edges,
 )
+from daskbfs.kernels.threads import n_threads
 from daskbfs.progress import Progress, silent
 from daskbfs.types import as_integer
 

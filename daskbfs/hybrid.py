@@ -103,7 +103,7 @@ def chosen_gpus(gpus: str | int | Sequence[int]) -> list[int]:
     if not which or not set(which) <= set(there):
         raise ValueError(f"gpus {gpus!r} are not there: GPUs to be seen here are {there}")
     if importlib.util.find_spec("dask_cuda") is None:
-        raise RuntimeError(f"GPU workers need dask_cuda: {INSTALL[Device.GPU]}")
+        raise ImportError(f"GPU workers need dask_cuda: {INSTALL[Device.GPU]}")
     return which
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from importlib import metadata
@@ -10,13 +11,24 @@ from typing import Any
 from daskbfs.types import Device
 
 
+def require_package(name: str, extra: str, purpose: str) -> Any:
+    """A package that only some users need; an ImportError that names its extra where it is not."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"{purpose} needs {package}: pip install 'daskbfs[{extra}]' ({error})", name=package
+        ) from None
+
+
 def check_device(device: Device) -> None:
     """Refuse a device that is not here, or cannot be used with what is installed."""
     if device is Device.CPU:
         return
     missing = [name for name in _NEEDED[device] if importlib.util.find_spec(name) is None]
     if missing:
-        raise RuntimeError(f"device '{device}' needs {', '.join(missing)}: {INSTALL[device]}")
+        raise ImportError(f"device '{device}' needs {', '.join(missing)}: {INSTALL[device]}")
     if device is Device.GPU:
         check_one_cuda()
         import cupy
@@ -65,7 +77,7 @@ _NEEDED = {
 def nvml() -> Any:
     """NVML, ready to be asked; an error where it is not here."""
     if importlib.util.find_spec("pynvml") is None:
-        raise RuntimeError(f"no GPU can be seen without NVML's package: {INSTALL[Device.GPU]}")
+        raise ImportError(f"no GPU can be seen without NVML's package: {INSTALL[Device.GPU]}")
     import pynvml
 
     try:

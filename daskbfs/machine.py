@@ -44,6 +44,11 @@ def n_cores() -> int:
     return os.cpu_count() or 1
 
 
+def load() -> float:
+    """Processes that ran or wanted to, on average over the last minute."""
+    return os.getloadavg()[0]
+
+
 def memory_bytes() -> int:
     """Memory of the machine, or of the container where that is less."""
     import psutil
@@ -117,6 +122,11 @@ def human_bytes(n: float) -> str:
             return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
         n /= 1024
     return f"{n:.1f} TiB"
+
+
+def human_count(n: int, noun: str) -> str:
+    """A number of things: 1 worker, 2 workers."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def human_rate(teps: float) -> str:

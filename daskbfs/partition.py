@@ -16,8 +16,8 @@ from daskbfs.arrays import Recycler, owned
 from daskbfs.graph import Graph, Outline, Rows, word_padded
 from daskbfs.home import DeviceHome, HostHome
 from daskbfs.kernels.bitmap import WORD_BITS
-from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import cut_rows
+from daskbfs.kernels.threads import n_threads
 from daskbfs.machine import human_bytes
 from daskbfs.memory import Footprint, footprint
 from daskbfs.pinned import Pinned

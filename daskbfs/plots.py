@@ -8,17 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from daskbfs.installed import require_package
 from daskbfs.target import require_target, whole_file
 
 
 def require_matplotlib() -> None:
     """Refuse to draw without matplotlib, with the way out."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise RuntimeError(
-            "pictures need matplotlib: pip install 'daskbfs[plot]', or leave them out"
-        ) from None
+    require_package("matplotlib", "plot", "drawing pictures")
 
 
 def check_picture(file: str | Path) -> None:

@@ -22,7 +22,6 @@ from distributed import Status, get_worker, secede
 from distributed.protocol.serialize import to_serialize
 
 from daskbfs import config
-from daskbfs.kernels.compiling import disband
 from daskbfs.records import About
 
 _HANDLER = "daskbfs_deliver"
@@ -145,7 +144,6 @@ def _let_others_in() -> None:
     key = get_worker().get_current_task()
     if getattr(_seceded, "key", None) != key:
         _seceded.key = key
-        disband()
         secede()
 
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from typing import Any, TextIO, cast
 
 Progress = Callable[[str, int, int], None]
 """Called as progress(phase, done, total); total 0 means that nobody knows."""
@@ -68,14 +71,21 @@ class Chorus:
             self._progress(phase, sum(standing.done for standing in there), total)
 
 
+current: Progress | None = None
+"""Where work of this process that nobody passed a callback to can tell how far it has come."""
+
+
 @contextlib.contextmanager
 def bars(*, quiet: bool = False) -> Iterator[Progress]:
-    """Progress bars on standard error; silent when that is not a terminal."""
+    """A progress bar on standard error, for one phase at a time; none where that is no terminal.
+
+    What is printed meanwhile stands above the bar, and the last bar goes away.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
-    console = Console(stderr=True)
+    console = Console(file=sys.stderr)
     if quiet or not console.is_terminal:
         yield silent
         return
@@ -85,12 +95,53 @@ def bars(*, quiet: bool = False) -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with RichProgress(*columns, console=console, transient=True) as display:
-        tasks: dict[str, int] = {}
+    display = RichProgress(
+        *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+    )
+    phases: list[str] = []
+    lock = threading.Lock()
 
-        def show(phase: str, done: int, total: int) -> None:
-            if phase not in tasks:
-                tasks[phase] = display.add_task(phase, total=total or None)
-            display.update(tasks[phase], completed=done, total=total or None)  # type: ignore[arg-type]
+    def show(phase: str, done: int, total: int) -> None:
+        text = phase if total or not done else f"{phase} ({done})"
+        amount = {"completed": done, "total": total or None}
+        with lock:
+            if phases != [phase]:
+                for task in display.task_ids:
+                    display.remove_task(task)
+                display.add_task(text, **amount)  # type: ignore[arg-type]
+                phases[:] = [phase]
+            else:
+                display.update(display.task_ids[0], description=text, **amount)  # type: ignore[arg-type]
 
-        yield show
+    global current
+    before, current = current, show
+    try:
+        with (
+            contextlib.redirect_stdout(cast(TextIO, _Above(display, sys.stdout))),
+            contextlib.redirect_stderr(cast(TextIO, _Above(display, sys.stderr))),
+            display,
+        ):
+            yield show
+    finally:
+        current = before
+
+
+class _Above:
+    """A standard stream that hides the bar while something is written to it."""
+
+    def __init__(self, display: Any, stream: TextIO) -> None:
+        self._display = display
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text above the bar."""
+        self._display.stop()
+        try:
+            return self._stream.write(text)
+        finally:
+            self._stream.flush()
+            if text.endswith("\n"):  # else the line goes on
+                self._display.start()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -16,7 +16,8 @@ from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers import direct
 from daskbfs.engine import Job, checked_driver, on_cluster, require_graph, run_within
 from daskbfs.graph import Graph, Outline
-from daskbfs.kernels.compiling import check_threads, refuse_fork
+from daskbfs.installed import require_package
+from daskbfs.kernels.threads import check_threads
 from daskbfs.machine import human_rate
 from daskbfs.programs.pagerank import PageRank, RankPart
 from daskbfs.superstep import Parts, Share
@@ -95,8 +96,7 @@ class PageRankResult:
 
     def to_pandas(self) -> Any:
         """The ranks as a pandas dataframe with the columns ``vertex`` and ``rank``."""
-        import pandas
-
+        pandas = require_package("pandas", "formats", "a dataframe")
         return pandas.DataFrame({"vertex": self.vertices, "rank": self.rank})
 
     def __repr__(self) -> str:
@@ -158,7 +158,6 @@ def pagerank(
     >>> daskbfs.pagerank(star).top(1)[0][0]
     0
     """
-    refuse_fork()
     whole = require_graph(graph)
     driver = checked_driver(driver, whole)
     if not 0 <= damping < 1:

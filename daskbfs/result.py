@@ -14,9 +14,10 @@ import numpy as np
 
 from daskbfs.figures import search_figure
 from daskbfs.graph import Outline
-from daskbfs.kernels.compiling import n_threads
-from daskbfs.kernels.compiling import threads as kernel_threads
+from daskbfs.installed import require_package
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
+from daskbfs.kernels.threads import n_threads
+from daskbfs.kernels.threads import threads as kernel_threads
 from daskbfs.kernels.tree import UNKNOWN, levels_from_parents
 from daskbfs.machine import human_rate
 from daskbfs.plots import check_picture, require_matplotlib, save
@@ -45,8 +46,7 @@ class Tree:
 
 def user_frame(columns: tuple[np.ndarray, np.ndarray]) -> Any:
     """Vertices and parents as a pandas dataframe."""
-    import pandas
-
+    pandas = require_package("pandas", "formats", "a dataframe")
     vertices, parents = columns
     return pandas.DataFrame({"vertex": vertices, "parent": parents})
 
@@ -200,12 +200,11 @@ class BFSResult:
         Its partitions stay on the cluster, as those of :meth:`to_dask`; needs
         ``pip install 'daskbfs[formats]'``.
         """
-        from dask.dataframe import from_delayed
-
+        dataframe = require_package("dask.dataframe", "formats", "a Dask dataframe")
         pairs = [pair for pair, _ in self._user_parts()]
         frames = self._tree.placed.client.map(user_frame, pairs, pure=False)
         empty = np.empty(0, self.graph.parent_dtype)
-        return from_delayed(frames, meta=user_frame((empty, empty)), verify_meta=False)
+        return dataframe.from_delayed(frames, meta=user_frame((empty, empty)), verify_meta=False)
 
     def to_pandas(self) -> Any:
         """The tree as a pandas dataframe with the columns ``vertex``, ``parent`` and ``level``.
@@ -217,8 +216,7 @@ class BFSResult:
              20      10      1
              40      20      2
         """
-        import pandas
-
+        pandas = require_package("pandas", "formats", "a dataframe")
         return pandas.DataFrame(
             {"vertex": self.vertices, "parent": self.parent, "level": self.level}
         )

@@ -16,7 +16,7 @@ from daskbfs.distribution import DistributedGraph
 from daskbfs.drivers import direct
 from daskbfs.engine import Job, Subject, checked_driver, on_cluster, require_graph, run_within
 from daskbfs.graph import Graph, Outline
-from daskbfs.kernels.compiling import check_threads, refuse_fork
+from daskbfs.kernels.threads import check_threads
 from daskbfs.programs.bfs import BFS
 from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Share
@@ -47,8 +47,9 @@ def bfs(
     source
         The vertex to start from, by the user's own id.
     client
-        A Dask client, for a graph that is not distributed yet; None starts a cluster with one
-        worker inside this process.
+        A Dask client, for a graph that is not distributed yet. None takes the current one, as
+        inside ``with Client(...)``; where there is none, a cluster with one worker is started
+        inside this process.
     driver
         What runs the levels: ``"resident"``, one task on each worker for the whole search, the
         fastest on a cluster; ``"waves"``, a task on each worker and a gather for each level, which
@@ -83,7 +84,6 @@ def bfs(
     >>> int(daskbfs.bfs(graph, source=10).parent[30])
     20
     """
-    refuse_fork()
     whole = require_graph(graph)
     driver = checked_driver(driver, whole)
     source = whole.vertex(source, "source")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daskbfs import machine
-from daskbfs.kernels.compiling import n_threads, threads
+from daskbfs.kernels.threads import n_threads, threads
 from daskbfs.lease import StaleLease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.pinned import Pinned

@@ -10,8 +10,8 @@ import numpy as np
 
 from daskbfs.graph import Graph
 from daskbfs.kernels.bitmap import WORD_BITS
-from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import boundary, count_bits
+from daskbfs.kernels.threads import n_threads
 from daskbfs.partition import Layout, partition_footprint
 from daskbfs.types import Device
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
+from daskbfs.installed import require_package
 from daskbfs.target import whole_file
 from daskbfs.types import Device, Direction
 
@@ -71,7 +72,7 @@ NO_PHASES = Phases()
 _LEVEL_FIELDS = tuple(field.name for field in dataclasses.fields(LevelRecord))
 _LEVEL_VALUES = operator.attrgetter(*_LEVEL_FIELDS)
 _HEADER = (
-    "level", "direction", "device", "partition", "frontier", "mean degree", "edges examined", "ms",
+    "level", "direction", "device", "partition", "frontier", "degree", "examined", "ms",
 )  # fmt: skip
 _WORDS = {1, 2}  # columns of the table that hold words
 
@@ -236,9 +237,8 @@ class LevelTable(Sequence[LevelRecord]):
         return LevelTable([record for level in [*first, *reversed(last)] for record in level])
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame (pandas must be installed)."""
-        import pandas
-
+        """The records as a pandas DataFrame."""
+        pandas = require_package("pandas", "formats", "a dataframe")
         return pandas.DataFrame(self.to_dicts(), columns=_LEVEL_FIELDS)
 
     def to_json(self) -> str:

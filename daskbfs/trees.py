@@ -15,7 +15,7 @@ from daskbfs.construction import indexed_blocks
 from daskbfs.edges import EdgeStream
 from daskbfs.graph import Outline
 from daskbfs.kernels import tree
-from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.threads import n_threads
 from daskbfs.progress import Progress, silent
 from daskbfs.types import NONE
 

@@ -16,7 +16,7 @@ import numpy as np
 from daskbfs.edges import ArrayEdges, EdgeStream, edge_arrays
 from daskbfs.graph import Graph, Outline, RemoteGraph
 from daskbfs.kernels import tree
-from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.threads import n_threads
 from daskbfs.trees import RULES, Claim, Trees, ValidationError
 from daskbfs.types import NONE
 

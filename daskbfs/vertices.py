@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from daskbfs.edges import EdgeStream
-from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.ids import find_indices, id_table
+from daskbfs.kernels.threads import n_threads
 from daskbfs.progress import Progress
 from daskbfs.types import MAX_VERTICES
 

@@ -13,7 +13,7 @@ from daskbfs.construction import Selection, construct, fill_rows, outline_of
 from daskbfs.counting import tally
 from daskbfs.edges import ArrayEdges, BothWays, Origin
 from daskbfs.kernels import build
-from daskbfs.kernels.compiling import threads
+from daskbfs.kernels.threads import threads
 from daskbfs.locality import Locality
 from daskbfs.progress import silent
 from daskbfs.vertices import DenseIds

@@ -89,7 +89,7 @@ def test_without_a_client_a_search_runs_on_an_embedded_cluster(kron12):
     check(kron12, source, result)
     assert result.levels[0].worker.startswith("inproc://")
     assert embedded_client() is embedded_client()
-    assert repr(daskbfs.distribute(kron12)).endswith("1 partitions on 1 workers")
+    assert repr(daskbfs.distribute(kron12)).endswith("1 partition on 1 worker")
 
 
 def test_an_undistributed_graph_is_distributed_once(kron12, one_worker):

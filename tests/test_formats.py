@@ -535,7 +535,7 @@ def forged(path, array, value):
     kind, n, begin = header["arrays"][array]
     numbers = np.frombuffer(raw, kind, n, begin)
     numbers[n // 2] = value
-    header["checksum"] = int(native.checksum(np.frombuffer(raw, np.uint64, offset=end), 1, 0))
+    header["checksum"] = int(native.checksum(np.frombuffer(raw, np.uint64, offset=end), 0, 1))
     text = json.dumps(header).ljust(length).encode()
     raw[:end] = native._HEAD.pack(magic, version, length, zlib.crc32(text)) + text
     path.write_bytes(raw)
@@ -732,12 +732,12 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     path = written(tmp_path, "a.csv", "0,1\n")
     with monkeypatch.context() as patch:
         patch.setitem(__import__("sys").modules, "pyarrow", None)
-        with pytest.raises(RuntimeError, match=r"need pyarrow: pip install 'daskbfs\[formats\]'"):
+        with pytest.raises(ImportError, match=r"needs pyarrow: pip install 'daskbfs\[formats\]'"):
             daskbfs.read_graph(path)
     with monkeypatch.context() as patch:
         for module in ("compression.zstd", "backports.zstd"):
             patch.setitem(__import__("sys").modules, module, None)
-        with pytest.raises(RuntimeError, match=r"\.zst files need Zstandard: pip install"):
+        with pytest.raises(ImportError, match=r"\.zst files need Zstandard: pip install"):
             daskbfs.write_graph(daskbfs.from_edges([(0, 1)]), tmp_path / "a.el.zst")
     assert [found.name for found in tmp_path.iterdir()] == ["a.csv"]
 

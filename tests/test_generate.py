@@ -15,7 +15,7 @@ from daskbfs.generate import (
     _alias_table,
     _reference_state,
 )
-from daskbfs.kernels.compiling import threads
+from daskbfs.kernels.threads import threads
 from daskbfs.kernels.generate import GROUP_CODES, THRESHOLD_BITS, scramble
 
 

@@ -8,7 +8,6 @@ Method: SEI's "Multi-CPU, CombBLAS".
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from distributed import Client, Future, wait
 
 from daskbfs.baselines import Edges
 from daskbfs.cluster import new_run
+from daskbfs.installed import require_package
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,7 @@ class Grid:
 
 def kernel1(edges: Edges, client: Client, n_stripes: int) -> Grid:
     """Cut the edges into stripes both ways; workers make matrices of the blocks."""
-    if importlib.util.find_spec("scipy") is None:
-        raise RuntimeError("products of sparse matrices need scipy: pip install 'daskbfs[bench]'")
+    require_package("scipy", "bench", "a product of sparse matrices")
     bounds = np.linspace(0, edges.n_vertices, n_stripes + 1).astype(np.int64)
     stripes = [np.searchsorted(bounds[1:-1], e, side="right") for e in (edges.heads, edges.tails)]
     turns = itertools.cycle(sorted(client.scheduler_info(n_workers=-1)["workers"]))

@@ -24,8 +24,8 @@ from daskbfs.bench.trials import timed_in_turns
 from daskbfs.generate import kronecker
 from daskbfs.graph import Graph
 from daskbfs.io.export import exported_arcs
-from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.pagerank import pull_ranks
+from daskbfs.kernels.threads import n_threads
 from daskbfs.progress import bars, silent
 from daskbfs.ranking import pagerank
 

@@ -33,6 +33,7 @@ def main() -> None:
       0: done
       1: a check failed, for example a tree that is wrong
       2: it could not be done; standard error says why, and --debug where
+      130: it was interrupted by Ctrl-C
     """  # noqa: D301
 
 

@@ -75,7 +75,7 @@ def calibrate(
 
     from daskbfs.bench import calibration
     from daskbfs.bench.trials import client_for, place
-    from daskbfs.kernels.compiling import check_threads
+    from daskbfs.kernels.threads import check_threads
     from daskbfs.progress import bars
     from daskbfs.target import require_target, whole_file
     from daskbfs.telemetry import EMULATED_NOTE
@@ -125,6 +125,6 @@ def _told(proposals: Sequence[Proposal], n_searches: int) -> str:
         change = "stays as it is" if p.proposed == p.now else f"would take {then:.3f} ms"
         lines.append(
             f"{p.policy}: a search takes {now:.3f} ms in kernels, {change}; with the best way for "
-            f"each level it were {best:.3f} ms"
+            f"each level it would take {best:.3f} ms"
         )
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -35,7 +36,8 @@ FORMATS = (
 """As daskbfs.io knows them, which would take its time to be loaded."""
 WRITTEN_FORMATS = tuple(one for one in FORMATS if one not in ("konect", "npy", "gap-weighted"))
 _KINDS = ("kron", "uniform", "kron-reference")
-_SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError)
+_INTERRUPTED = 128 + signal.SIGINT
+_SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError, ImportError)
 
 
 class Refused(click.ClickException):
@@ -54,6 +56,9 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
+        except KeyboardInterrupt:
+            click.echo("daskbfs: interrupted", err=True)
+            raise click.exceptions.Exit(_INTERRUPTED) from None
         except Exception as error:
             if debug:
                 traceback.print_exc()
@@ -222,7 +227,7 @@ class Where:
 
     def check(self) -> None:
         """Refuse options that exclude each other, before anything is made."""
-        from daskbfs.kernels.compiling import check_threads
+        from daskbfs.kernels.threads import check_threads
 
         if self.scheduler and self.workers:
             raise click.UsageError("--scheduler and --workers exclude each other")

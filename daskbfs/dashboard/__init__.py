@@ -67,7 +67,7 @@ class _Installer(SchedulerPlugin):  # type: ignore[misc]
 
     async def start(self, scheduler: Any) -> None:
         if not can_draw():
-            raise RuntimeError(
+            raise ImportError(
                 "the scheduler has no bokeh: pip install 'daskbfs[dashboard]' where it runs"
             )
         if not attach(scheduler):

@@ -92,4 +92,4 @@ def _zstd() -> Any:
     for module in ("compression.zstd", "backports.zstd"):
         with contextlib.suppress(ImportError):
             return importlib.import_module(module)
-    raise RuntimeError(".zst files need Zstandard: pip install 'daskbfs[formats]'")
+    raise ImportError(".zst files need Zstandard: pip install 'daskbfs[formats]'")

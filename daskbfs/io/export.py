@@ -9,6 +9,7 @@ import numpy as np
 from daskbfs.edges import Block
 from daskbfs.graph import Graph, Rows
 from daskbfs.kernels.export import export_rows
+from daskbfs.kernels.threads import n_threads
 from daskbfs.progress import Progress
 
 _EXPORT_VERTICES = 2**20
@@ -32,6 +33,7 @@ def exported_rows(
             graph.original_index,
             offsets_of(degree),
             neighbours,
+            n_threads(),
         )
         yield first, degree, neighbours
         progress("writing", last, graph.n_vertices)

@@ -148,7 +148,9 @@ class Location:
 
         try:
             system, path = url_to_fs(self.address, **self.options)
-        except (ImportError, ValueError) as error:  # a package is missing, or no such protocol
+        except ImportError as error:
+            raise ImportError(f"{self.address} cannot be reached: {error}") from error
+        except ValueError as error:  # no such protocol
             raise ValueError(f"{self.address} cannot be reached: {error}") from error
         return system, path
 

@@ -23,8 +23,8 @@ from daskbfs.graph import Graph, Rows, word_padded
 from daskbfs.io.export import exported_pairs
 from daskbfs.io.location import Location, read_array, require_rising
 from daskbfs.kernels.bitmap import WORD_BITS
-from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.export import checksum, largest_but
+from daskbfs.kernels.threads import n_threads
 from daskbfs.locality import Locality
 from daskbfs.progress import Progress, silent
 from daskbfs.types import MAX_VERTICES, NONE
@@ -217,7 +217,7 @@ class StoredEdges:
         name, begin = self.location.name, _first_byte(self.header)
         if self.header.n_bytes <= config.get("native.verify-bytes"):
             words = columns["all"][begin:].view(np.uint64)
-            if int(checksum(words, n_threads(), 0)) != self.header.checksum:
+            if int(checksum(words, 0, n_threads())) != self.header.checksum:
                 raise ValueError(f"{name} is damaged: its arrays are not those that were written")
             self._require_in_range(columns)
         for way in ("out", "into") if self.header.directed else ("out",):
@@ -329,5 +329,5 @@ def _checksum(array: np.ndarray, first: int) -> int:
     whole = raw.size // 8 * 8
     rest = np.zeros(1, np.uint64)
     rest.view(np.uint8)[: raw.size - whole] = raw[whole:]
-    total = checksum(raw[:whole].view(np.uint64), n_threads(), first)
-    return int(total) + int(checksum(rest, 1, first + whole // 8))
+    total = checksum(raw[:whole].view(np.uint64), first, n_threads())
+    return int(total) + int(checksum(rest, first + whole // 8, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,16 @@ from typing import Any
 from daskbfs.edges import Origin
 from daskbfs.generate import KINDS, random_origin
 from daskbfs.io import open_file
+
+
+def _check_spelling(spec: str | os.PathLike[str]) -> None:
+    """Refuse the name of a generator without a colon and a scale, unless there is such a file."""
+    meant = re.fullmatch(rf"({'|'.join(sorted(KINDS, reverse=True))})[-_ ]?(\d*)", str(spec))
+    if meant and not Path(spec).exists():
+        raise ValueError(
+            f"{str(spec)!r} is no file: for a generated graph, give its scale after a colon, for "
+            f"example '{meant[1]}:{meant[2] or 20}'"
+        )
 
 
 def open_origin(
@@ -24,6 +35,7 @@ def open_origin(
 ) -> Origin:
     """What it takes to build the graph that a word stands for."""
     kind, colon, scale = str(spec).partition(":")
+    _check_spelling(spec)
     if colon and kind in KINDS and not Path(spec).exists():
         if not scale.isdigit():
             raise ValueError(f"{spec!r}: after '{kind}:' comes a scale, for example '{kind}:20'")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar
@@ -17,6 +18,7 @@ import numpy as np
 
 from daskbfs.columns import named_columns, table_ends
 from daskbfs.edges import Block, EdgeStream
+from daskbfs.installed import require_package
 from daskbfs.io.location import Location
 from daskbfs.io.text import edge_lines, opened, opened_lines
 
@@ -29,15 +31,9 @@ _TYPICAL_ROW = 12
 
 def pyarrow() -> Any:
     """Pyarrow, with what reads tables."""
-    try:
-        import pyarrow
-        import pyarrow.csv
-        import pyarrow.parquet
-    except ImportError:
-        raise RuntimeError(
-            "CSV and Parquet files need pyarrow: pip install 'daskbfs[formats]'"
-        ) from None
-    return pyarrow
+    for module in ("pyarrow.csv", "pyarrow.parquet"):
+        require_package(module, "formats", "reading and writing CSV and Parquet files")
+    return sys.modules["pyarrow"]
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from daskbfs.edges import Block
 from daskbfs.io import compression
 from daskbfs.io.location import Location
 from daskbfs.kernels import text as kernels
-from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.threads import n_threads
 
 _READ_BYTES = 2**24
 _SHORTEST_LINE = 4  # "0 1\n"

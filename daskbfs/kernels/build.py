@@ -11,10 +11,10 @@ into buckets, then written bucket by bucket, each by one thread: no atomics, and
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from daskbfs.kernels.bitmap import atomic_add, leading_zeros, shared_counter
-from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.types import NONE
 
 N_BUCKETS = 896  # of the largest row number, plus one
@@ -45,19 +45,23 @@ def _first_row(bucket):
     return (_FRACTIONS + bucket % _FRACTIONS) << shift
 
 
-@parallel_kernel
+@inlined
+def _count_degrees(part, n_parts, heads, tails, out_degree, in_degree, loops):
+    first, last = part_of(heads.size, part, n_parts)
+    one = np.uint32(1)
+    for i in range(first, last):
+        head, tail = heads[i], tails[i]
+        if head == tail:
+            atomic_add(loops, head, one)
+        else:
+            atomic_add(out_degree, head, one)
+            atomic_add(in_degree, tail, one)
+
+
+@kernel
 def count_degrees(heads, tails, out_degree, in_degree, loops, n_threads):
     """Add a block of edges to the degrees; for an undirected graph both are one array."""
-    size = heads.size
-    one = np.uint32(1)
-    for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            head, tail = heads[i], tails[i]
-            if head == tail:
-                atomic_add(loops, head, one)
-            else:
-                atomic_add(out_degree, head, one)
-                atomic_add(in_degree, tail, one)
+    in_parallel(_count_degrees, n_threads, (heads, tails, out_degree, in_degree, loops))
 
 
 @kernel
@@ -86,88 +90,114 @@ def number_by_degree(degree, original_index, order, isolated):
             original_index[place] = v
 
 
-@parallel_kernel
+@inlined
+def _relabel(part, n_parts, heads, tails, order, rows, neighbours):
+    first, last = part_of(heads.size, part, n_parts)
+    for i in range(first, last):
+        head, tail = heads[i], tails[i]
+        if head == tail:
+            rows[i] = NONE
+            neighbours[i] = NONE
+        else:
+            rows[i] = order[head]
+            neighbours[i] = order[tail]
+
+
+@kernel
 def relabel(heads, tails, order, rows, neighbours, n_threads):
     """A block's vertices as their orders; self-loops become NONE."""
-    size = heads.size
-    for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            head, tail = heads[i], tails[i]
-            if head == tail:
-                rows[i] = NONE
-                neighbours[i] = NONE
-            else:
-                rows[i] = order[head]
-                neighbours[i] = order[tail]
+    in_parallel(_relabel, n_threads, (heads, tails, order, rows, neighbours))
 
 
-@parallel_kernel
+@inlined
+def _select(part, n_parts, rows, neighbours, place, some_places, some_neighbours, end):
+    last_place = np.uint32(place.size - 1)
+    first, last = part_of(rows.size, part, n_parts)
+    k = np.uint64(first)
+    for i in range(np.uint64(first), np.uint64(last)):
+        there = place[min(rows[i], last_place)]
+        some_places[k] = there
+        some_neighbours[k] = neighbours[i]
+        k += np.uint64(there != NONE)  # without a branch: it could not be predicted
+    end[part] = k
+
+
+@kernel
 def select(rows, neighbours, place, some_places, some_neighbours, end, n_threads):
     """Keep the arcs of rows that have a place; thread t's stand from its part on up to ``end[t]``.
 
     ``place`` has one entry more than there are rows, where self-loops (NONE) look.
     """
-    size = rows.size
-    last = np.uint32(place.size - 1)
-    for t in prange(n_threads):
-        k = np.uint64(size * t // n_threads)
-        for i in range(np.uint64(k), np.uint64(size * (t + 1) // n_threads)):
-            there = place[min(rows[i], last)]
-            some_places[k] = there
-            some_neighbours[k] = neighbours[i]
-            k += np.uint64(there != NONE)  # without a branch: nobody can foresee it
-        end[t] = k
+    arguments = (rows, neighbours, place, some_places, some_neighbours, end)
+    in_parallel(_select, n_threads, arguments)
 
 
-@parallel_kernel
+@inlined
+def _rename(part, n_parts, indices, names):
+    first, last = part_of(indices.size, part, n_parts)
+    for i in range(first, last):
+        indices[i] = names[indices[i]]
+
+
+@kernel
 def rename(indices, names, n_threads):
     """Give each neighbour its new name, in place."""
-    size = indices.size
-    for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            indices[i] = names[indices[i]]
+    in_parallel(_rename, n_threads, (indices, names))
 
 
-@parallel_kernel
+@inlined
+def _count_buckets(part, n_parts, rows, begin):
+    count = begin[part]
+    count[:] = 0
+    first, last = part_of(rows.size, part, n_parts)
+    for i in range(first, last):
+        row = rows[i]
+        if row != NONE:
+            count[_bucket(row)] += 1
+
+
+@inlined
+def _deal_arcs(part, n_parts, rows, neighbours, arcs, begin):
+    place = begin[part].copy()
+    first, last = part_of(rows.size, part, n_parts)
+    for i in range(first, last):
+        row = rows[i]
+        if row != NONE:
+            b = _bucket(row)
+            k = place[b]
+            arcs[k] = (np.uint64(row) << np.uint64(32)) | np.uint64(neighbours[i])
+            place[b] = k + 1
+
+
+@inlined
+def _write_buckets(part, n_parts, arcs, begin, total, cursor, indices, claimed):
+    n_arcs = indices.size
+    b = atomic_add(claimed, 0, 1)
+    while b < N_BUCKETS:
+        end = begin[0, b + 1] if b + 1 < N_BUCKETS else total
+        for k in range(begin[0, b], end):
+            row = arcs[k] >> np.uint64(32)
+            place_in_row = cursor[row]
+            cursor[row] = place_in_row + 1
+            if place_in_row < n_arcs:  # a stream that changed has too many: noticed later
+                indices[place_in_row] = np.uint32(arcs[k])
+        b = atomic_add(claimed, 0, 1)
+
+
+@kernel
 def scatter(rows, neighbours, arcs, begin, cursor, indices, n_threads):
     """Append each neighbour to its row: ``cursor[row]`` is where, and moves on.
 
     ``arcs`` (uint64) and ``begin`` (int64, threads x buckets) are scratch.
     """
-    size = rows.size
-    for t in prange(n_threads):
-        count = begin[t]
-        count[:] = 0
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            row = rows[i]
-            if row != NONE:
-                count[_bucket(row)] += 1
+    in_parallel(_count_buckets, n_threads, (rows, begin))
     total = 0
     for b in range(N_BUCKETS):
         for t in range(n_threads):
             total, begin[t, b] = total + begin[t, b], total
-    for t in prange(n_threads):
-        place = begin[t].copy()
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            row = rows[i]
-            if row != NONE:
-                b = _bucket(row)
-                k = place[b]
-                arcs[k] = (np.uint64(row) << np.uint64(32)) | np.uint64(neighbours[i])
-                place[b] = k + 1
-    n_arcs = indices.size
+    in_parallel(_deal_arcs, n_threads, (rows, neighbours, arcs, begin))
     claimed = shared_counter()
-    for _ in prange(n_threads):
-        b = atomic_add(claimed, 0, 1)
-        while b < N_BUCKETS:
-            end = begin[0, b + 1] if b + 1 < N_BUCKETS else total
-            for k in range(begin[0, b], end):
-                row = arcs[k] >> np.uint64(32)
-                place_in_row = cursor[row]
-                cursor[row] = place_in_row + 1
-                if place_in_row < n_arcs:  # a stream that changed has too many: noticed later
-                    indices[place_in_row] = np.uint32(arcs[k])
-            b = atomic_add(claimed, 0, 1)
+    in_parallel(_write_buckets, n_threads, (arcs, begin, total, cursor, indices, claimed))
 
 
 @inlined
@@ -207,43 +237,48 @@ def _radix_sort(items, begin, end, scratch, count, digit_bits, n_digits):
             items[begin + k] = scratch[k]
 
 
-@parallel_kernel
+@inlined
+def _sort_buckets(part, n_parts, row_end, indices, length, bucket_end, longest, key_bits, claimed):
+    n_rows = row_end.size
+    few_digits = -(-key_bits // _LONG_DIGIT_BITS)
+    long_digit_bits = -(-key_bits // few_digits)
+    many_digits = -(-key_bits // _DIGIT_BITS)
+    scratch = np.empty(longest, np.uint32)
+    count = np.empty(1 << max(_DIGIT_BITS, long_digit_bits), np.int64)
+    b = atomic_add(claimed, 0, 1)
+    while b < N_BUCKETS:
+        first, last = min(_first_row(b), n_rows), min(_first_row(b + 1), n_rows)
+        begin = row_end[first - 1] if first > 0 else 0
+        write = begin
+        for row in range(first, last):
+            end = row_end[row]
+            if end - begin <= _SHORT_ROW:
+                _insertion_sort(indices, begin, end)
+            elif end - begin <= _LONG_ROW:
+                _radix_sort(indices, begin, end, scratch, count, _DIGIT_BITS, many_digits)
+            else:
+                _radix_sort(indices, begin, end, scratch, count, long_digit_bits, few_digits)
+            row_begin = write
+            for k in range(begin, end):
+                if k == begin or indices[k] != indices[write - 1]:
+                    indices[write] = indices[k]
+                    write += 1
+            length[row] = write - row_begin
+            begin = end
+        bucket_end[b] = write
+        b = atomic_add(claimed, 0, 1)
+
+
+@kernel
 def sort_rows(row_end, indices, length, bucket_end, longest, key_bits, n_threads):
     """Sort each row, drop its duplicates, and close the gaps inside each bucket.
 
     Row r lies at ``row_end[r - 1]`` to ``row_end[r]``. Afterwards the rows of a bucket stand one
     behind the other from where the bucket began to ``bucket_end``, each ``length[r]`` long.
     """
-    n_rows = row_end.size
     claimed = shared_counter()
-    few_digits = -(-key_bits // _LONG_DIGIT_BITS)
-    long_digit_bits = -(-key_bits // few_digits)
-    many_digits = -(-key_bits // _DIGIT_BITS)
-    for _ in prange(n_threads):
-        scratch = np.empty(longest, np.uint32)
-        count = np.empty(1 << max(_DIGIT_BITS, long_digit_bits), np.int64)
-        b = atomic_add(claimed, 0, 1)
-        while b < N_BUCKETS:
-            first, last = min(_first_row(b), n_rows), min(_first_row(b + 1), n_rows)
-            begin = row_end[first - 1] if first > 0 else 0
-            write = begin
-            for row in range(first, last):
-                end = row_end[row]
-                if end - begin <= _SHORT_ROW:
-                    _insertion_sort(indices, begin, end)
-                elif end - begin <= _LONG_ROW:
-                    _radix_sort(indices, begin, end, scratch, count, _DIGIT_BITS, many_digits)
-                else:
-                    _radix_sort(indices, begin, end, scratch, count, long_digit_bits, few_digits)
-                row_begin = write
-                for k in range(begin, end):
-                    if k == begin or indices[k] != indices[write - 1]:
-                        indices[write] = indices[k]
-                        write += 1
-                length[row] = write - row_begin
-                begin = end
-            bucket_end[b] = write
-            b = atomic_add(claimed, 0, 1)
+    arguments = (row_end, indices, length, bucket_end, longest, key_bits, claimed)
+    in_parallel(_sort_buckets, n_threads, arguments)
 
 
 @kernel

@@ -16,7 +16,6 @@ names and arguments: :mod:`daskbfs.kernels.gpu`.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from daskbfs.kernels.bitmap import (
     EMPTY,
@@ -27,11 +26,14 @@ from daskbfs.kernels.bitmap import (
     shared_counter,
     trailing_zeros,
 )
-from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.types import NONE
 
 PIECE_WORDS = 128  # of a bottom-up step
 PIECE_ROWS = 64  # of a top-down step's queue
+_CLEARED_WORDS = 2**14  # of a bitmap, by one thread
+_MARKED_ROWS = 2**11  # of a queue, in a bitmap, by one thread
 _OUTBOX = 1024  # vertices that a thread keeps before it appends them to the queue
 _FULL = ~EMPTY
 _2, _3, _4, _64 = np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(64)
@@ -141,7 +143,57 @@ def _bottom_up_words(
     return awake_count, scout_count, examined
 
 
-@parallel_kernel
+@inlined
+def _bottom_up_pieces(
+    part,
+    n_parts,
+    indptr,
+    indices,
+    hub,
+    hub_vertex,
+    vertex,
+    mean_degree,
+    n_long_rows,
+    parent,
+    visited,
+    frontier,
+    next_frontier,
+    claimed,
+    counts,
+    scout_counts,
+):
+    """One thread's share of a bottom-up step: pieces of words until none is left."""
+    n_words = visited.size
+    awake_count = 0
+    scout_count = 0.0
+    examined = 0
+    piece = atomic_add(claimed, 0, 1)
+    while piece * PIECE_WORDS < n_words:
+        awake, scouted, looked_at = _bottom_up_words(
+            np.uint64(piece * PIECE_WORDS),
+            np.uint64(min(n_words, (piece + 1) * PIECE_WORDS)),
+            indptr,
+            indices,
+            hub,
+            hub_vertex,
+            vertex,
+            mean_degree,
+            np.uint64(n_long_rows),
+            parent,
+            visited,
+            frontier,
+            next_frontier,
+        )
+        awake_count += awake
+        scout_count += scouted
+        examined += looked_at
+        piece = atomic_add(claimed, 0, 1)
+    counts[part, 0] = awake_count
+    counts[part, 1] = examined
+    scout_counts[part] = scout_count
+
+
+@kernel
 def bottom_up(
     indptr,
     indices,
@@ -161,37 +213,16 @@ def bottom_up(
     Rows from ``n_long_rows`` on have no neighbour but their hub. Returns the rows found
     (awake_count), about how many arcs leave them (scout_count), and the arcs examined.
     """
-    n_words = visited.size
-    n_pieces = (n_words + PIECE_WORDS - 1) // PIECE_WORDS
+    n_parts = _n_parts(visited.size, PIECE_WORDS, n_threads)
     claimed = shared_counter()
-    awake_count = 0
-    scout_count = 0.0
-    examined = 0
-    for _ in prange(n_threads):
-        piece = atomic_add(claimed, 0, 1)
-        while piece < n_pieces:
-            first = np.uint64(piece * PIECE_WORDS)
-            last = np.uint64(min(n_words, (piece + 1) * PIECE_WORDS))
-            counts = _bottom_up_words(
-                first,
-                last,
-                indptr,
-                indices,
-                hub,
-                hub_vertex,
-                vertex,
-                mean_degree,
-                np.uint64(n_long_rows),
-                parent,
-                visited,
-                frontier,
-                next_frontier,
-            )
-            awake_count += counts[0]
-            scout_count += counts[1]
-            examined += counts[2]
-            piece = atomic_add(claimed, 0, 1)
-    return awake_count, scout_count, examined
+    counts = np.zeros((n_parts, 2), np.int64)
+    scout_counts = np.zeros(n_parts)
+    arguments = (
+        indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent, visited,
+        frontier, next_frontier, claimed, counts, scout_counts,
+    )  # fmt: skip
+    in_parallel(_bottom_up_pieces, n_parts, arguments)
+    return counts[:, 0].sum(), scout_counts.sum(), counts[:, 1].sum()
 
 
 bottom_up_cached = bottom_up
@@ -251,7 +282,59 @@ def _top_down_rows(
     return kept, scout_count, np.int64(examined)
 
 
-@parallel_kernel
+@inlined
+def _top_down_pieces(
+    part,
+    n_parts,
+    indptr,
+    indices,
+    vertex,
+    mean_degree,
+    own_first,
+    parent,
+    elsewhere,
+    visited,
+    queue,
+    size,
+    next_queue,
+    claimed,
+    tail,
+    scout_counts,
+    examined_counts,
+):
+    """One thread's share of a top-down step: pieces of the queue until none is left."""
+    scout_count = 0.0
+    examined = 0
+    outbox = np.empty(_OUTBOX, np.uint32)
+    kept = EMPTY
+    piece = atomic_add(claimed, 0, 1)
+    while piece * PIECE_ROWS < size:
+        kept, scouted, looked_at = _top_down_rows(
+            np.uint64(piece * PIECE_ROWS),
+            np.uint64(min(size, (piece + 1) * PIECE_ROWS)),
+            indptr,
+            indices,
+            vertex,
+            mean_degree,
+            np.uint32(own_first),
+            parent,
+            elsewhere,
+            visited,
+            queue,
+            next_queue,
+            tail,
+            outbox,
+            kept,
+        )
+        scout_count += scouted
+        examined += looked_at
+        piece = atomic_add(claimed, 0, 1)
+    _append(next_queue, tail, outbox, kept)
+    scout_counts[part] = scout_count
+    examined_counts[part] = examined
+
+
+@kernel
 def top_down(
     indptr,
     indices,
@@ -272,77 +355,73 @@ def top_down(
     parents of others are kept ``elsewhere``, by global id. Returns the vertices found
     (awake_count), about how many arcs leave them (scout_count), and the arcs examined.
     """
-    n_pieces = (size + PIECE_ROWS - 1) // PIECE_ROWS
+    n_parts = _n_parts(size, PIECE_ROWS, n_threads)
     claimed = shared_counter()
     tail = shared_counter()
-    scout_count = 0.0
-    examined = 0
-    for _ in prange(n_threads):
-        outbox = np.empty(_OUTBOX, np.uint32)
-        kept = EMPTY
-        piece = atomic_add(claimed, 0, 1)
-        while piece < n_pieces:
-            first = np.uint64(piece * PIECE_ROWS)
-            last = np.uint64(min(size, (piece + 1) * PIECE_ROWS))
-            kept, scouted, looked_at = _top_down_rows(
-                first,
-                last,
-                indptr,
-                indices,
-                vertex,
-                mean_degree,
-                np.uint32(own_first),
-                parent,
-                elsewhere,
-                visited,
-                queue,
-                next_queue,
-                tail,
-                outbox,
-                kept,
-            )
-            scout_count += scouted
-            examined += looked_at
-            piece = atomic_add(claimed, 0, 1)
-        _append(next_queue, tail, outbox, kept)
-    return tail[0], scout_count, examined
+    scout_counts = np.zeros(n_parts)
+    examined_counts = np.zeros(n_parts, np.int64)
+    arguments = (
+        indptr, indices, vertex, mean_degree, own_first, parent, elsewhere, visited, queue, size,
+        next_queue, claimed, tail, scout_counts, examined_counts,
+    )  # fmt: skip
+    in_parallel(_top_down_pieces, n_parts, arguments)
+    return tail[0], scout_counts.sum(), examined_counts.sum()
 
 
-@parallel_kernel
+@inlined
+def _n_parts(size, piece, n_threads):
+    """How many threads some work is worth: never more than it has pieces."""
+    return max(1, min(n_threads, (size + piece - 1) // piece))
+
+
+@inlined
+def _clear(part, n_parts, bitmap):
+    first, last = part_of(bitmap.size, part, n_parts)
+    bitmap[first:last] = 0
+
+
+@inlined
+def _mark(part, n_parts, queue, size, bitmap):
+    first, last = part_of(size, part, n_parts)
+    for i in range(np.uint64(first), np.uint64(last)):
+        u = queue[i]
+        atomic_or(bitmap, u >> np.uint32(6), ONE << np.uint64(u & np.uint32(63)))
+
+
+@kernel
 def queue_to_bitmap(queue, size, bitmap, n_threads):
     """Make the bitmap hold just the vertices of the queue."""
+    in_parallel(_clear, _n_parts(bitmap.size, _CLEARED_WORDS, n_threads), (bitmap,))
+    in_parallel(_mark, _n_parts(size, _MARKED_ROWS, n_threads), (queue, size, bitmap))
+
+
+@inlined
+def _list_pieces(part, n_parts, bitmap, queue, claimed, tail):
     n_words = bitmap.size
-    for t in prange(n_threads):
-        bitmap[n_words * t // n_threads : n_words * (t + 1) // n_threads] = 0
-    for t in prange(n_threads):
-        for i in range(np.uint64(size * t // n_threads), np.uint64(size * (t + 1) // n_threads)):
-            u = queue[i]
-            atomic_or(bitmap, u >> np.uint32(6), ONE << np.uint64(u & np.uint32(63)))
+    piece = atomic_add(claimed, 0, 1)
+    while piece * PIECE_WORDS < n_words:
+        first = np.uint64(piece * PIECE_WORDS)
+        last = np.uint64(min(n_words, (piece + 1) * PIECE_WORDS))
+        size = 0
+        for w in range(first, last):
+            size += popcount(bitmap[w])
+        place = np.uint64(atomic_add(tail, 0, size))
+        for w in range(first, last):
+            rest = bitmap[w]
+            while rest != EMPTY:
+                queue[place] = w * _64 + trailing_zeros(rest)
+                rest &= rest - ONE
+                place += ONE
+        piece = atomic_add(claimed, 0, 1)
 
 
-@parallel_kernel
+@kernel
 def bitmap_to_queue(bitmap, queue, n_threads):
     """Write the vertices of a bitmap to the queue, each piece in order; returns how many."""
-    n_words = bitmap.size
-    n_pieces = (n_words + PIECE_WORDS - 1) // PIECE_WORDS
     claimed = shared_counter()
     tail = shared_counter()
-    for _ in prange(n_threads):
-        piece = atomic_add(claimed, 0, 1)
-        while piece < n_pieces:
-            first = np.uint64(piece * PIECE_WORDS)
-            last = np.uint64(min(n_words, (piece + 1) * PIECE_WORDS))
-            size = 0
-            for w in range(first, last):
-                size += popcount(bitmap[w])
-            place = np.uint64(atomic_add(tail, 0, size))
-            for w in range(first, last):
-                rest = bitmap[w]
-                while rest != EMPTY:
-                    queue[place] = w * _64 + trailing_zeros(rest)
-                    rest &= rest - ONE
-                    place += ONE
-            piece = atomic_add(claimed, 0, 1)
+    n_parts = _n_parts(bitmap.size, 8 * PIECE_WORDS, n_threads)
+    in_parallel(_list_pieces, n_parts, (bitmap, queue, claimed, tail))
     return tail[0]
 
 
@@ -382,17 +461,20 @@ def enter_ids(ids, first, visited, parent):
     return missing
 
 
-@parallel_kernel
+@inlined
+def _forget_unvisited(part, n_parts, parent, visited):
+    first, last = part_of(visited.size, part, n_parts)
+    for w in range(np.uint64(first), np.uint64(last)):
+        rest = ~visited[w]
+        while rest != EMPTY:
+            parent[w * _64 + trailing_zeros(rest)] = NONE
+            rest &= rest - ONE
+
+
+@kernel
 def forget_unvisited(parent, visited, n_threads):
     """Set the parents of rows that were not visited to NONE."""
-    n_words = visited.size
-    for t in prange(n_threads):
-        first, last = n_words * t // n_threads, n_words * (t + 1) // n_threads
-        for w in range(np.uint64(first), np.uint64(last)):
-            rest = ~visited[w]
-            while rest != EMPTY:
-                parent[w * _64 + trailing_zeros(rest)] = NONE
-                rest &= rest - ONE
+    in_parallel(_forget_unvisited, n_threads, (parent, visited))
 
 
 @kernel

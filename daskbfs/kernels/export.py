@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from daskbfs.kernels.compiling import kernel, parallel_kernel
+from daskbfs.kernels.bitmap import atomic_add, shared_counter
+from daskbfs.kernels.compiling import inlined, kernel
 from daskbfs.kernels.generate import mix
+from daskbfs.kernels.thread_pool import in_parallel, part_of
 
+_PIECE_ROWS = 256
 _HALF = np.uint64(32)
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)
 
 
-@parallel_kernel
-def export_rows(first, last, order, n_rows, indptr, indices, original_index, offsets, neighbours):
+@inlined
+def _export_rows(
+    part, n_parts, first, last, order, n_rows, indptr, indices, original_index, offsets,
+    neighbours, claimed,
+):  # fmt: skip
+    v = first + atomic_add(claimed, 0, _PIECE_ROWS)
+    while v < last:
+        for v in range(v, min(last, v + _PIECE_ROWS)):
+            row = order[v]
+            if row < n_rows:
+                begin = offsets[v - first]
+                size = offsets[v - first + 1] - begin
+                for k in range(size):
+                    neighbours[begin + k] = original_index[indices[indptr[row] + k]]
+                neighbours[begin : begin + size].sort()
+        v = first + atomic_add(claimed, 0, _PIECE_ROWS)
+
+
+@kernel
+def export_rows(
+    first, last, order, n_rows, indptr, indices, original_index, offsets, neighbours, n_threads
+):
     """Neighbours of the vertices ``first`` to ``last - 1``, each vertex's in ascending order.
 
     ``offsets`` tells where each of these vertices' neighbours begin in ``neighbours``.
     """
-    for v in prange(first, last):
-        row = order[v]
-        if row < n_rows:
-            begin = offsets[v - first]
-            size = offsets[v - first + 1] - begin
-            for k in range(size):
-                neighbours[begin + k] = original_index[indices[indptr[row] + k]]
-            neighbours[begin : begin + size].sort()
+    claimed = shared_counter()
+    arguments = (
+        first, last, order, n_rows, indptr, indices, original_index, offsets, neighbours, claimed,
+    )  # fmt: skip
+    in_parallel(_export_rows, n_threads, arguments)
 
 
 @kernel
@@ -56,29 +75,37 @@ def take_once(heads, tails, n_vertices, kept_heads, kept_tails):
     return -1, n_kept, n_up, n_down, up_hash, down_hash
 
 
-@parallel_kernel
+@inlined
+def _largest_but(part, n_parts, values, exempt, tops):
+    first, last = part_of(values.size, part, n_parts)
+    top = np.int64(-1)
+    for i in range(np.uint64(first), np.uint64(last)):
+        value = np.int64(values[i])
+        if value > top and value != exempt:
+            top = value
+    tops[part] = top
+
+
+@kernel
 def largest_but(values, exempt, n_threads):
     """The largest of some numbers, but for one that does not count; -1 where there are none."""
     tops = np.full(n_threads, np.int64(-1))
-    n = values.size
-    for t in prange(n_threads):
-        top = np.int64(-1)
-        for i in range(np.uint64(n * t // n_threads), np.uint64(n * (t + 1) // n_threads)):
-            value = np.int64(values[i])
-            if value > top and value != exempt:
-                top = value
-        tops[t] = top
+    in_parallel(_largest_but, n_threads, (values, exempt, tops))
     return tops.max()
 
 
-@parallel_kernel
-def checksum(words, n_threads, first):
-    """A sum of 64-bit words in which each place, from ``first`` on, has a weight of its own."""
+@inlined
+def _checksum(part, n_parts, words, first_place, sums):
+    first, last = part_of(words.size, part, n_parts)
     total = np.uint64(0)
-    n = words.size
-    for t in prange(n_threads):
-        part = np.uint64(0)
-        for i in range(np.uint64(n * t // n_threads), np.uint64(n * (t + 1) // n_threads)):
-            part += words[i] * (_TWO * (i + np.uint64(first)) + _ONE)
-        total += part
-    return total
+    for i in range(np.uint64(first), np.uint64(last)):
+        total += words[i] * (_TWO * (i + np.uint64(first_place)) + _ONE)
+    sums[part] = total
+
+
+@kernel
+def checksum(words, first, n_threads):
+    """A sum of 64-bit words in which each place, from ``first`` on, has a weight of its own."""
+    sums = np.zeros(n_threads, np.uint64)
+    in_parallel(_checksum, n_threads, (words, first, sums))
+    return sums.sum()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from daskbfs.kernels.bitmap import (
     EMPTY,
@@ -14,7 +13,8 @@ from daskbfs.kernels.bitmap import (
     shared_counter,
     trailing_zeros,
 )
-from daskbfs.kernels.compiling import kernel, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel
 from daskbfs.types import NONE
 
 _PIECE = 1024  # rows that a thread claims at once
@@ -89,31 +89,36 @@ def first_orphan(visited, parent, n_rows):
     return -1
 
 
-@parallel_kernel
+@inlined
+def _boundary(part, n_parts, rows, indptr, indices, owner, mine, seen, crossing, claimed):
+    here = 0
+    begin = atomic_add(claimed, 0, _PIECE)
+    while begin < rows.size:
+        for r in range(begin, min(begin + _PIECE, rows.size)):
+            row = np.int64(rows[r])
+            for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
+                other = indices[e]
+                if owner[other] != mine:
+                    here += 1
+                    w = np.int64(other >> np.uint32(6))
+                    bit = ONE << np.uint64(other & np.uint32(63))
+                    if seen[w] & bit == EMPTY:
+                        atomic_or(seen, w, bit)
+        begin = atomic_add(claimed, 0, _PIECE)
+    crossing[part] = here
+
+
+@kernel
 def boundary(rows, indptr, indices, owner, mine, seen, n_threads):
     """How many arcs of some rows leave partition ``mine``; the vertices that they reach are seen.
 
     ``seen`` is a bitmap over all rows of the graph.
     """
-    crossing = 0
+    crossing = np.zeros(n_threads, np.int64)
     claimed = shared_counter()
-    for _ in prange(n_threads):
-        here = 0
-        begin = atomic_add(claimed, 0, _PIECE)
-        while begin < rows.size:
-            for r in range(begin, min(begin + _PIECE, rows.size)):
-                row = np.int64(rows[r])
-                for e in range(np.int64(indptr[row]), np.int64(indptr[row + 1])):
-                    other = indices[e]
-                    if owner[other] != mine:
-                        here += 1
-                        w = np.int64(other >> np.uint32(6))
-                        bit = ONE << np.uint64(other & np.uint32(63))
-                        if seen[w] & bit == EMPTY:
-                            atomic_or(seen, w, bit)
-            begin = atomic_add(claimed, 0, _PIECE)
-        crossing += here
-    return crossing
+    arguments = (rows, indptr, indices, owner, mine, seen, crossing, claimed)
+    in_parallel(_boundary, n_threads, arguments)
+    return crossing.sum()
 
 
 @kernel
@@ -125,17 +130,22 @@ def count_bits(words):
     return n
 
 
-@parallel_kernel
+@inlined
+def _cut_rows(part, n_parts, rows, indptr, indices, global_id, new_indptr, new_indices, claimed):
+    begin = atomic_add(claimed, 0, _PIECE)
+    while begin < rows.size:
+        for r in range(begin, min(begin + _PIECE, rows.size)):
+            k = np.uint64(new_indptr[r])
+            row = np.int64(rows[r])
+            for e in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+                new_indices[k] = global_id[indices[e]]
+                k += ONE
+        begin = atomic_add(claimed, 0, _PIECE)
+
+
+@kernel
 def cut_rows(rows, indptr, indices, global_id, new_indptr, new_indices, n_threads):
     """Copy some rows, in order, with neighbours as global ids."""
     claimed = shared_counter()
-    for _ in prange(n_threads):
-        begin = atomic_add(claimed, 0, _PIECE)
-        while begin < rows.size:
-            for r in range(begin, min(begin + _PIECE, rows.size)):
-                k = np.uint64(new_indptr[r])
-                row = np.int64(rows[r])
-                for e in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
-                    new_indices[k] = global_id[indices[e]]
-                    k += ONE
-            begin = atomic_add(claimed, 0, _PIECE)
+    arguments = (rows, indptr, indices, global_id, new_indptr, new_indices, claimed)
+    in_parallel(_cut_rows, n_threads, arguments)

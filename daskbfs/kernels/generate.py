@@ -9,9 +9,9 @@ by a bijection on ``scale`` bits, so that no permutation table is needed.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from daskbfs.kernels.compiling import inlined, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel, part_of
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -53,14 +53,8 @@ def _descend(draw, table, code_mask):
     return slot if (draw >> _CODE_BITS) < (entry >> _CODE_BITS) else entry & _CODE_MASK
 
 
-@parallel_kernel
-def kronecker_edges(first, heads, tails, scale, key, odd, full_table, left_table, n_threads):
-    """Make edges ``first`` to ``first + heads.size - 1``.
-
-    ``full_table`` draws a full group of levels, ``left_table`` the levels that remain. Each draw
-    takes half a random word.
-    """
-    size = heads.size
+@inlined
+def _kronecker_edges(part, n_parts, begin, heads, tails, scale, key, odd, full_table, left_table):
     n_groups = scale // GROUP_LEVELS
     n_left = np.uint32(scale % GROUP_LEVELS)
     words_per_edge = np.uint64((n_groups + 2) // 2)
@@ -68,34 +62,49 @@ def kronecker_edges(first, heads, tails, scale, key, odd, full_table, left_table
     left_half_mask = np.uint32((1 << (scale % GROUP_LEVELS)) - 1)
     mask = np.uint64((1 << scale) - 1)
     shift = np.uint64(max(1, scale // 2))
-    for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            counter = key + np.uint64(first + i) * words_per_edge * GOLDEN
-            word = mix(counter)
-            code = _descend(np.uint32(word), left_table, left_mask)
-            head = code >> n_left
-            tail = code & left_half_mask
-            for g in range(1, n_groups + 1):
-                if g & 1:
-                    word >>= np.uint64(32)
-                else:
-                    counter += GOLDEN
-                    word = mix(counter)
-                code = _descend(np.uint32(word), full_table, _CODE_MASK)
-                head = (head << _LEVELS) | (code >> _LEVELS)
-                tail = (tail << _LEVELS) | (code & _HALF_CODE_MASK)
-            heads[i] = scramble(head, odd, mask, shift)
-            tails[i] = scramble(tail, odd, mask, shift)
+    first, last = part_of(heads.size, part, n_parts)
+    for i in range(first, last):
+        counter = key + np.uint64(begin + i) * words_per_edge * GOLDEN
+        word = mix(counter)
+        code = _descend(np.uint32(word), left_table, left_mask)
+        head = code >> n_left
+        tail = code & left_half_mask
+        for g in range(1, n_groups + 1):
+            if g & 1:
+                word >>= np.uint64(32)
+            else:
+                counter += GOLDEN
+                word = mix(counter)
+            code = _descend(np.uint32(word), full_table, _CODE_MASK)
+            head = (head << _LEVELS) | (code >> _LEVELS)
+            tail = (tail << _LEVELS) | (code & _HALF_CODE_MASK)
+        heads[i] = scramble(head, odd, mask, shift)
+        tails[i] = scramble(tail, odd, mask, shift)
 
 
-@parallel_kernel
-def uniform_edges(first, heads, tails, scale, key, n_threads):
-    """Make edges ``first`` to ``first + heads.size - 1``, each end uniform over 2**scale."""
-    size = heads.size
+@kernel
+def kronecker_edges(first, heads, tails, scale, key, odd, full_table, left_table, n_threads):
+    """Make edges ``first`` to ``first + heads.size - 1``.
+
+    ``full_table`` draws a full group of levels, ``left_table`` the levels that remain. Each draw
+    takes half a random word.
+    """
+    arguments = (first, heads, tails, scale, key, odd, full_table, left_table)
+    in_parallel(_kronecker_edges, n_threads, arguments)
+
+
+@inlined
+def _uniform_edges(part, n_parts, begin, heads, tails, scale, key):
     down = np.uint64(64 - scale)
     mask = np.uint64(2**scale - 1)
-    for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            word = mix(key + np.uint64(first + i) * GOLDEN)
-            heads[i] = np.uint32((word >> down) & mask)
-            tails[i] = np.uint32(word & mask)
+    first, last = part_of(heads.size, part, n_parts)
+    for i in range(first, last):
+        word = mix(key + np.uint64(begin + i) * GOLDEN)
+        heads[i] = np.uint32((word >> down) & mask)
+        tails[i] = np.uint32(word & mask)
+
+
+@kernel
+def uniform_edges(first, heads, tails, scale, key, n_threads):
+    """Make edges ``first`` to ``first + heads.size - 1``, each end uniform over 2**scale."""
+    in_parallel(_uniform_edges, n_threads, (first, heads, tails, scale, key))

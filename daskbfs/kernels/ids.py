@@ -7,31 +7,37 @@ in one pass of sequential writes.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.types import NONE
 
 
-@parallel_kernel
+@inlined
+def _by_vertex(part, n_parts, row_values, order, values):
+    first, last = part_of(order.size, part, n_parts)
+    for v in range(np.uint64(first), np.uint64(last)):
+        values[v] = row_values[order[v]]
+
+
+@kernel
 def by_vertex(row_values, order, values, n_threads):
     """Give each vertex the value of its row; isolated vertices have a padding row."""
-    size = order.size
-    for t in prange(n_threads):
-        first, last = size * t // n_threads, size * (t + 1) // n_threads
-        for v in range(np.uint64(first), np.uint64(last)):
-            values[v] = row_values[order[v]]
+    in_parallel(_by_vertex, n_threads, (row_values, order, values))
 
 
-@parallel_kernel
+@inlined
+def _ids_by_vertex(part, n_parts, row_indices, order, ids, values):
+    first, last = part_of(order.size, part, n_parts)
+    for v in range(np.uint64(first), np.uint64(last)):
+        index = row_indices[order[v]]
+        values[v] = ids[index] if index != NONE else -1
+
+
+@kernel
 def ids_by_vertex(row_indices, order, ids, values, n_threads):
     """Give each vertex the id of the vertex that its row names; -1 for NONE."""
-    size = order.size
-    for t in prange(n_threads):
-        first, last = size * t // n_threads, size * (t + 1) // n_threads
-        for v in range(np.uint64(first), np.uint64(last)):
-            index = row_indices[order[v]]
-            values[v] = ids[index] if index != NONE else -1
+    in_parallel(_ids_by_vertex, n_threads, (row_indices, order, ids, values))
 
 
 @inlined
@@ -56,20 +62,26 @@ def id_table(ids, shift, table):
         table[i] = k
 
 
-@parallel_kernel
+@inlined
+def _find_indices(part, n_parts, ids, shift, table, wanted, found, n_missing):
+    first, last = part_of(wanted.size, part, n_parts)
+    missing = 0
+    for i in range(first, last):
+        leading = wanted[i] >> shift
+        place = -1
+        if 0 <= leading < table.size - 1:
+            place = _find(ids, table[leading], table[leading + 1], wanted[i])
+        if place < 0:
+            missing += 1
+            found[i] = NONE
+        else:
+            found[i] = place
+    n_missing[part] = missing
+
+
+@kernel
 def find_indices(ids, shift, table, wanted, found, n_threads):
     """Index of each wanted id; returns how many are not among the ids (they get NONE)."""
-    size = wanted.size
-    n_missing = 0
-    for t in prange(n_threads):
-        for i in range(size * t // n_threads, size * (t + 1) // n_threads):
-            part = wanted[i] >> shift
-            place = -1
-            if 0 <= part < table.size - 1:
-                place = _find(ids, table[part], table[part + 1], wanted[i])
-            if place < 0:
-                n_missing += 1
-                found[i] = NONE
-            else:
-                found[i] = place
-    return n_missing
+    n_missing = np.zeros(n_threads, np.int64)
+    in_parallel(_find_indices, n_threads, (ids, shift, table, wanted, found, n_missing))
+    return n_missing.sum()

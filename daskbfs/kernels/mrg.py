@@ -9,9 +9,9 @@ is a product with a power of the transition matrix, and powers are tabled by byt
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from daskbfs.kernels.compiling import inlined, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel, part_of
 
 MODULUS = 2**31 - 1
 ORDER = 5
@@ -116,36 +116,40 @@ def _scrambled(label, down, add, odd_1, odd_2):
     return np.uint32(_reversed_bits(x * odd_2) >> down)
 
 
-@parallel_kernel
-def reference_edges(first, heads, tails, scale, seed, table, value_0, value_1, n_threads):
-    """Make edges ``first`` to ``first + heads.size - 1``; ``seed`` is the state of edge 0."""
-    size = heads.size
+@inlined
+def _reference_edges(part, n_parts, first, heads, tails, scale, seed, table, value_0, value_1):
     down = np.uint64(64 - scale)
     add = value_0 + value_1
     odd_1, odd_2 = value_0 | _SCRAMBLE_1, value_1 | _SCRAMBLE_2
     one = np.uint64(1)
-    for t in prange(n_threads):
-        begin, end = size * t // n_threads, size * (t + 1) // n_threads
-        state = seed.copy()
-        number = np.uint64(first + begin)
-        for byte in range(TABLED_BYTES):
-            _go_on(table[byte, (number >> np.uint64(8 * byte)) & np.uint64(255)], state)
-        for k in range(begin, end):
-            z1, z2, z3, z4, z5 = state[0], state[1], state[2], state[3], state[4]
-            head = np.uint64(0)
-            tail = np.uint64(0)
-            for _ in range(scale):
-                drawn = np.uint64(0)
-                while drawn < _BIASED:
-                    drawn = _reduced(_folded(_A1 * z1) + _folded(_A5 * z5))
-                    z1, z2, z3, z4, z5 = drawn, z1, z2, z3, z4
-                draw = drawn % _DENOMINATOR
-                # b: 1, c: 2, a: 0, d: 3; on the diagonal, c is flipped to b
-                down_row = np.uint64((draw >= _B) & ((draw < _C) | (draw >= _A)))
-                right = np.uint64((draw < _B) | (draw >= _A))
-                flip = np.uint64((head == tail) & (down_row > right))
-                head = (head << one) | (down_row ^ flip)
-                tail = (tail << one) | (right | flip)
-            heads[k] = _scrambled(head, down, add, odd_1, odd_2)
-            tails[k] = _scrambled(tail, down, add, odd_1, odd_2)
-            _go_on(table[0, 1], state)
+    begin, end = part_of(heads.size, part, n_parts)
+    state = seed.copy()
+    number = np.uint64(first + begin)
+    for byte in range(TABLED_BYTES):
+        _go_on(table[byte, (number >> np.uint64(8 * byte)) & np.uint64(255)], state)
+    for k in range(begin, end):
+        z1, z2, z3, z4, z5 = state[0], state[1], state[2], state[3], state[4]
+        head = np.uint64(0)
+        tail = np.uint64(0)
+        for _ in range(scale):
+            drawn = np.uint64(0)
+            while drawn < _BIASED:
+                drawn = _reduced(_folded(_A1 * z1) + _folded(_A5 * z5))
+                z1, z2, z3, z4, z5 = drawn, z1, z2, z3, z4
+            draw = drawn % _DENOMINATOR
+            # b: 1, c: 2, a: 0, d: 3; on the diagonal, c is flipped to b
+            down_row = np.uint64((draw >= _B) & ((draw < _C) | (draw >= _A)))
+            right = np.uint64((draw < _B) | (draw >= _A))
+            flip = np.uint64((head == tail) & (down_row > right))
+            head = (head << one) | (down_row ^ flip)
+            tail = (tail << one) | (right | flip)
+        heads[k] = _scrambled(head, down, add, odd_1, odd_2)
+        tails[k] = _scrambled(tail, down, add, odd_1, odd_2)
+        _go_on(table[0, 1], state)
+
+
+@kernel
+def reference_edges(first, heads, tails, scale, seed, table, value_0, value_1, n_threads):
+    """Make edges ``first`` to ``first + heads.size - 1``; ``seed`` is the state of edge 0."""
+    arguments = (first, heads, tails, scale, seed, table, value_0, value_1)
+    in_parallel(_reference_edges, n_threads, arguments)

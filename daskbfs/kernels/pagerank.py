@@ -11,10 +11,10 @@ for each addition before the next. The GPU's kernels have the same names and arg
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from daskbfs.kernels.bitmap import atomic_add, shared_counter
-from daskbfs.kernels.compiling import inlined, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel
 
 _PIECE_ARCS = 2**16
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in (1, 2, 3, 4))
@@ -59,7 +59,56 @@ def begin_ranks(out_degree, share, rank, passed_on):
     return float(rank[:n_rows][dangling].sum())
 
 
-@parallel_kernel
+@inlined
+def _pull_pieces(
+    part,
+    n_parts,
+    indptr,
+    indices,
+    out_degree,
+    contribution,
+    damping,
+    inflow,
+    share,
+    rank,
+    passed_on,
+    claimed,
+    sums,
+):
+    n_rows = indptr.size - 1
+    n_arcs = np.int64(indptr[n_rows])
+    n_pieces = _n_pieces(n_arcs)
+    equal = share.size == 1
+    changed = 0.0
+    dangling = 0.0
+    piece = atomic_add(claimed, 0, 1)
+    while piece < n_pieces:
+        first = 0 if piece == 0 else _first_row(indptr, n_arcs * piece // n_pieces)
+        last = n_rows
+        if piece + 1 < n_pieces:
+            last = _first_row(indptr, n_arcs * (piece + 1) // n_pieces)
+        for row in range(first, last):
+            got = _pulled(indices, contribution, np.uint64(indptr[row]), np.uint64(indptr[row + 1]))
+            new = damping * got + inflow * share[0 if equal else row]
+            changed += abs(new - rank[row])
+            rank[row] = new
+            degree = out_degree[row]
+            if degree == 0:
+                dangling += new
+                passed_on[row] = 0
+            else:
+                passed_on[row] = new / degree
+        piece = atomic_add(claimed, 0, 1)
+    sums[part, 0] = changed
+    sums[part, 1] = dangling
+
+
+@inlined
+def _n_pieces(n_arcs):
+    return max(1, n_arcs // _PIECE_ARCS)
+
+
+@kernel
 def pull_ranks(
     indptr, indices, out_degree, contribution, damping, inflow, share, rank, passed_on, n_threads
 ):
@@ -69,33 +118,12 @@ def pull_ranks(
     them, and ``share`` a row's part of it: one entry for each row, or one for all. Returns how much
     ranks have changed together, and the rank of rows without arcs out of them.
     """
-    n_rows = indptr.size - 1
-    n_arcs = np.int64(indptr[n_rows])
-    # rows without arcs are as much work as one arc
-    n_pieces = max(1, n_arcs // _PIECE_ARCS)
+    n_parts = min(n_threads, _n_pieces(np.int64(indptr[indptr.size - 1])))
     claimed = shared_counter()
-    changed = 0.0
-    dangling = 0.0
-    equal = share.size == 1
-    for _ in prange(n_threads):
-        piece = atomic_add(claimed, 0, 1)
-        while piece < n_pieces:
-            first = 0 if piece == 0 else _first_row(indptr, n_arcs * piece // n_pieces)
-            last = n_rows
-            if piece + 1 < n_pieces:
-                last = _first_row(indptr, n_arcs * (piece + 1) // n_pieces)
-            for row in range(first, last):
-                got = _pulled(
-                    indices, contribution, np.uint64(indptr[row]), np.uint64(indptr[row + 1])
-                )
-                new = damping * got + inflow * share[0 if equal else row]
-                changed += abs(new - rank[row])
-                rank[row] = new
-                degree = out_degree[row]
-                if degree == 0:
-                    dangling += new
-                    passed_on[row] = 0
-                else:
-                    passed_on[row] = new / degree
-            piece = atomic_add(claimed, 0, 1)
-    return changed, dangling
+    sums = np.zeros((n_parts, 2))
+    arguments = (
+        indptr, indices, out_degree, contribution, damping, inflow, share, rank, passed_on, claimed,
+        sums,
+    )  # fmt: skip
+    in_parallel(_pull_pieces, n_parts, arguments)
+    return sums[:, 0].sum(), sums[:, 1].sum()

@@ -8,9 +8,9 @@ comment sign is skipped, and so is an empty one.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
-from daskbfs.kernels.compiling import inlined, kernel, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel
 
 NEWLINE, RETURN, SPACE, TAB, COMMA = ord("\n"), ord("\r"), ord(" "), ord("\t"), ord(",")
 ZERO, NINE, MINUS, PLUS = ord("0"), ord("9"), ord("-"), ord("+")
@@ -159,19 +159,26 @@ def _parse_lines(text, begin, end, comments, tag, base, top, heads, tails, place
     return n, FINE, np.int64(-1)
 
 
-@parallel_kernel
+@inlined
+def _parse_part(
+    part, n_parts, text, cuts, comments, tag, base, top, heads, tails, places, counts, errors, lines
+):
+    n, error, line = _parse_lines(
+        text, cuts[part], cuts[part + 1], comments, tag, base, top, heads, tails, places[part]
+    )
+    counts[part] = n - places[part]
+    errors[part] = error
+    lines[part] = line
+
+
+@kernel
 def parse_edges(text, cuts, comments, tag, base, top, heads, tails, places, counts, errors, lines):
     """Parse each part of a text, from ``cuts[i]`` to ``cuts[i + 1]``, into its own place.
 
     ``tag`` is the character that edge lines begin with, 0 for none; ids are ``base`` to ``top``.
     """
-    for i in prange(cuts.size - 1):
-        n, error, line = _parse_lines(
-            text, cuts[i], cuts[i + 1], comments, tag, base, top, heads, tails, places[i]
-        )
-        counts[i] = n - places[i]
-        errors[i] = error
-        lines[i] = line
+    arguments = (text, cuts, comments, tag, base, top, heads, tails, places, counts, errors, lines)
+    in_parallel(_parse_part, cuts.size - 1, arguments)
 
 
 @kernel

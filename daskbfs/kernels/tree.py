@@ -9,10 +9,10 @@ misses for all as for one.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from daskbfs.kernels.bitmap import atomic_add, shared_counter
-from daskbfs.kernels.compiling import inlined, parallel_kernel
+from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.types import NONE
 
 UNKNOWN = np.int32(-2)
@@ -33,42 +33,52 @@ SEEN = np.uint32(NONE - 1)
 """Stands for a parent whose edge was found among the input edges; no vertex has this number."""
 
 
-@parallel_kernel
+@inlined
+def _climb(part, n_parts, parent, level, claimed, offenders):
+    n_rows = parent.size
+    n_pieces = _n_pieces(n_rows)
+    offender = FINE
+    piece = atomic_add(claimed, 0, 1)
+    while piece < n_pieces:
+        for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
+            steps = 0
+            at = np.uint32(row)
+            while level[at] == UNKNOWN and steps <= n_rows:
+                if parent[at] == NONE:
+                    level[at] = -1
+                elif parent[at] == at:
+                    level[at] = 0
+                else:
+                    at = parent[at]
+                    steps += 1
+            if steps > n_rows:
+                offender = min(offender, row)
+                atomic_add(claimed, 0, n_pieces)  # rows below are claimed already
+                break
+            value = level[at] + steps
+            at = np.uint32(row)
+            for back in range(steps):
+                level[at] = value - back
+                at = parent[at]
+        piece = atomic_add(claimed, 0, 1)
+    offenders[part] = offender
+
+
+@inlined
+def _n_pieces(n_rows):
+    return (n_rows + _PIECE_ROWS - 1) // _PIECE_ROWS
+
+
+@kernel
 def levels_from_parents(parent, level, n_threads):
     """Fill ``level``, UNKNOWN before; returns the first row that leads to a cycle, or FINE.
 
     A thread climbs from a row to the first known level, then climbs again and writes what it
     learned. Threads may write the same place at once, but only ever the same value.
     """
-    n_rows = parent.size
-    n_pieces = (n_rows + _PIECE_ROWS - 1) // _PIECE_ROWS
-    claimed = shared_counter()
-    offender = FINE
-    for _ in prange(n_threads):
-        piece = atomic_add(claimed, 0, 1)
-        while piece < n_pieces:
-            for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
-                steps = 0
-                at = np.uint32(row)
-                while level[at] == UNKNOWN and steps <= n_rows:
-                    if parent[at] == NONE:
-                        level[at] = -1
-                    elif parent[at] == at:
-                        level[at] = 0
-                    else:
-                        at = parent[at]
-                        steps += 1
-                if steps > n_rows:
-                    offender = min(offender, row)
-                    atomic_add(claimed, 0, n_pieces)  # rows below are claimed already
-                    break
-                value = level[at] + steps
-                at = np.uint32(row)
-                for back in range(steps):
-                    level[at] = value - back
-                    at = parent[at]
-            piece = atomic_add(claimed, 0, 1)
-    return offender
+    offenders = np.full(n_threads, FINE)
+    in_parallel(_climb, n_threads, (parent, level, shared_counter(), offenders))
+    return offenders.min()
 
 
 @inlined
@@ -116,7 +126,47 @@ def _check_row(
     return OK
 
 
-@parallel_kernel
+@inlined
+def _check_rows(
+    part,
+    n_parts,
+    out_indptr,
+    out_indices,
+    in_indptr,
+    in_indices,
+    ascending,
+    parent,
+    level,
+    last_level,
+    claimed,
+    offences,
+):
+    n_rows = parent.size
+    n_pieces = _n_pieces(n_rows)
+    offence = FINE
+    piece = atomic_add(claimed, 0, 1)
+    while piece < n_pieces:
+        for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
+            code = _check_row(
+                row,
+                out_indptr,
+                out_indices,
+                in_indptr,
+                in_indices,
+                ascending,
+                parent,
+                level,
+                last_level,
+            )
+            if code != OK:
+                offence = min(offence, row * _CODES + code)
+                atomic_add(claimed, 0, n_pieces)  # rows below are claimed already
+                break
+        piece = atomic_add(claimed, 0, 1)
+    offences[part] = offence
+
+
+@kernel
 def check_tree(
     out_indptr, out_indices, in_indptr, in_indices, ascending, parent, level, last_level, n_threads
 ):
@@ -124,56 +174,45 @@ def check_tree(
 
     ``ascending`` says that neighbours come by ascending rows.
     """
-    n_rows = parent.size
-    n_pieces = (n_rows + _PIECE_ROWS - 1) // _PIECE_ROWS
     claimed = shared_counter()
+    offences = np.full(n_threads, FINE)
+    arguments = (
+        out_indptr, out_indices, in_indptr, in_indices, ascending, parent, level, last_level,
+        claimed, offences,
+    )  # fmt: skip
+    in_parallel(_check_rows, n_threads, arguments)
+    return offences.min()
+
+
+@inlined
+def _put_tree(part, n_parts, parent, level, parents, levels, unreached, t, offences):
+    first, last = part_of(parent.size, part, n_parts)
     offence = FINE
-    for _ in prange(n_threads):
-        piece = atomic_add(claimed, 0, 1)
-        while piece < n_pieces:
-            for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
-                code = _check_row(
-                    row,
-                    out_indptr,
-                    out_indices,
-                    in_indptr,
-                    in_indices,
-                    ascending,
-                    parent,
-                    level,
-                    last_level,
-                )
-                if code != OK:
-                    offence = min(offence, row * _CODES + code)
-                    atomic_add(claimed, 0, n_pieces)  # rows below are claimed already
-                    break
-            piece = atomic_add(claimed, 0, 1)
-    return offence
+    for v in range(first, last):
+        above = parent[v]
+        at = level[v]
+        parents[v, t] = above
+        levels[v, t] = at if at >= 0 else unreached
+        if at >= 0 and above != v:
+            code = OK
+            if level[above] < 0:
+                code = ENDS_ELSEWHERE
+            elif level[above] != at - 1:
+                code = LEVEL_OF_PARENT
+            if code != OK:
+                offence = min(offence, _offence(v, t, code))
+    offences[part] = offence
 
 
-@parallel_kernel
+@kernel
 def put_tree(parent, level, parents, levels, unreached, t, n_threads):
     """Put a tree beside others, as column ``t``; returns the first offence of its own edges.
 
     ``unreached`` is larger than every level.
     """
-    n = parent.size
-    offence = FINE
-    for k in prange(n_threads):
-        for v in range(n * k // n_threads, n * (k + 1) // n_threads):
-            above = parent[v]
-            at = level[v]
-            parents[v, t] = above
-            levels[v, t] = at if at >= 0 else unreached
-            if at >= 0 and above != v:
-                code = OK
-                if level[above] < 0:
-                    code = ENDS_ELSEWHERE
-                elif level[above] != at - 1:
-                    code = LEVEL_OF_PARENT
-                if code != OK:
-                    offence = min(offence, _offence(v, t, code))
-    return offence
+    offences = np.full(n_threads, FINE)
+    in_parallel(_put_tree, n_threads, (parent, level, parents, levels, unreached, t, offences))
+    return offences.min()
 
 
 @inlined
@@ -207,75 +246,101 @@ def _first_breaks(heads, tails, first, last, both_ways, levels, last_levels, unr
     return offence
 
 
-@parallel_kernel
+@inlined
+def _check_edges(
+    part,
+    n_parts,
+    heads,
+    tails,
+    both_ways,
+    parents,
+    levels,
+    last_levels,
+    unreached,
+    lanes,
+    offences,
+):
+    one = np.int32(1)
+    offence = FINE
+    above = np.empty(2 * _PIECE_EDGES + 1, np.uint32)
+    below = np.empty(2 * _PIECE_EDGES + 1, np.uint32)
+    begin, end = part_of(heads.size, part, n_parts)
+    for first in range(begin, end, _PIECE_EDGES):
+        last = min(end, first + _PIECE_EDGES)
+        n = 0
+        wrong = False
+        for i in range(first, last):
+            u, v = heads[i], tails[i]
+            down = up = far = far_back = False
+            for t in range(len(lanes)):
+                at, other = np.int32(levels[u, t]), np.int32(levels[v, t])
+                step = other - at
+                down |= step == one
+                up |= step == -one
+                far |= (step > one) & (at < last_levels[t])
+                far_back |= (step < -one) & (other < last_levels[t])
+            above[n], below[n] = u, v
+            n += np.int64(down)
+            above[n], below[n] = v, u
+            n += np.int64(up & both_ways)
+            wrong |= far | (far_back & both_ways)
+        n_own = 0
+        for j in range(n):
+            u, v = above[j], below[j]
+            own = False
+            for t in range(len(lanes)):
+                own |= parents[v, t] == u
+            above[n_own], below[n_own] = u, v
+            n_own += np.int64(own)
+        for j in range(n_own):
+            u, v = above[j], below[j]
+            for t in range(len(lanes)):
+                if parents[v, t] == u:
+                    parents[v, t] = SEEN
+        if wrong:
+            found = _first_breaks(
+                heads, tails, first, last, both_ways, levels, last_levels, unreached
+            )
+            offence = min(offence, found)
+    offences[part] = offence
+
+
+@kernel
 def check_edges(heads, tails, both_ways, parents, levels, last_levels, unreached, lanes, n_threads):
     """The first offence of some edges against all trees; the trees' own edges become SEEN.
 
     ``lanes`` has an entry for each tree: of a tuple, the compiler knows the length, and unrolls the
     loops over one tree; those over many, whose lanes are an array, it turns into vectors.
 
-    An edge within a level, or between others than neighbours, is nobody's edge to a parent. Those
+    An edge within a level, or between others than neighbours, is no edge to a parent. Those
     that may be are picked out first, then looked up, then marked, all without a branch that depends
     on what was loaded: so the misses of many edges overlap.
     """
-    size = heads.size
-    one = np.int32(1)
+    offences = np.full(n_threads, FINE)
+    arguments = (
+        heads, tails, both_ways, parents, levels, last_levels, unreached, lanes, offences,
+    )  # fmt: skip
+    in_parallel(_check_edges, n_threads, arguments)
+    return offences.min()
+
+
+@inlined
+def _check_seen(part, n_parts, parents, offences):
+    first, last = part_of(parents.shape[0], part, n_parts)
     offence = FINE
-    for k in prange(n_threads):
-        above = np.empty(2 * _PIECE_EDGES + 1, np.uint32)
-        below = np.empty(2 * _PIECE_EDGES + 1, np.uint32)
-        end = size * (k + 1) // n_threads
-        for first in range(size * k // n_threads, end, _PIECE_EDGES):
-            last = min(end, first + _PIECE_EDGES)
-            n = 0
-            wrong = False
-            for i in range(first, last):
-                u, v = heads[i], tails[i]
-                down = up = far = far_back = False
-                for t in range(len(lanes)):
-                    at, other = np.int32(levels[u, t]), np.int32(levels[v, t])
-                    step = other - at
-                    down |= step == one
-                    up |= step == -one
-                    far |= (step > one) & (at < last_levels[t])
-                    far_back |= (step < -one) & (other < last_levels[t])
-                above[n], below[n] = u, v
-                n += np.int64(down)
-                above[n], below[n] = v, u
-                n += np.int64(up & both_ways)
-                wrong |= far | (far_back & both_ways)
-            n_own = 0
-            for j in range(n):
-                u, v = above[j], below[j]
-                own = False
-                for t in range(len(lanes)):
-                    own |= parents[v, t] == u
-                above[n_own], below[n_own] = u, v
-                n_own += np.int64(own)
-            for j in range(n_own):
-                u, v = above[j], below[j]
-                for t in range(len(lanes)):
-                    if parents[v, t] == u:
-                        parents[v, t] = SEEN
-            if wrong:
-                found = _first_breaks(
-                    heads, tails, first, last, both_ways, levels, last_levels, unreached
-                )
-                offence = min(offence, found)
-    return offence
+    for v in range(first, last):
+        for t in range(parents.shape[1]):
+            if parents[v, t] != NONE and parents[v, t] != SEEN:
+                offence = min(offence, _offence(v, t, NOT_AN_EDGE))
+    offences[part] = offence
 
 
-@parallel_kernel
+@kernel
 def check_seen(parents, n_threads):
     """The first vertex whose edge from its parent was not among the edges."""
-    n = parents.shape[0]
-    offence = FINE
-    for k in prange(n_threads):
-        for v in range(n * k // n_threads, n * (k + 1) // n_threads):
-            for t in range(parents.shape[1]):
-                if parents[v, t] != NONE and parents[v, t] != SEEN:
-                    offence = min(offence, _offence(v, t, NOT_AN_EDGE))
-    return offence
+    offences = np.full(n_threads, FINE)
+    in_parallel(_check_seen, n_threads, (parents, offences))
+    return offences.min()
 
 
 def decode_tree_offence(offence: int) -> tuple[int, int, int]:

@@ -19,8 +19,8 @@ import numpy as np
 from daskbfs.arrays import owned
 from daskbfs.direction import Choice, Implementation, Policy, Summary
 from daskbfs.home import HostHome
-from daskbfs.kernels.compiling import n_threads
 from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
+from daskbfs.kernels.threads import n_threads
 from daskbfs.lease import Frontier, Lease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.programs import Part

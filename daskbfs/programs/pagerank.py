@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daskbfs.kernels.compiling import n_threads
+from daskbfs.kernels.threads import n_threads
 from daskbfs.lease import LevelLease
 from daskbfs.partition import Numbering, Partition
 from daskbfs.programs import Part
