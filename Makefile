@@ -42,7 +42,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BASE): pyproject.toml | $(BIN)/python
-	$(BIN)/pip $(PIP_INSTALL) .
+	$(BIN)/pip $(PIP_INSTALL) --no-compile . # Python compiles what is imported
 	touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python

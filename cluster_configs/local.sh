@@ -19,5 +19,6 @@ dask scheduler --scheduler-file "$file" --host 127.0.0.1 --port 0 \
   --dashboard-address "${DASHBOARD:-127.0.0.1:8787}" --preload daskbfs.dashboard &
 scheduler=$!
 # one task at a time: kernels bring their own threads; no limit, since partitions cannot be spilled
-dask worker --scheduler-file "$file" --nworkers "$workers" --nthreads 1 --memory-limit 0 &
+dask worker --scheduler-file "$file" --nworkers "$workers" --nthreads 1 --memory-limit 0 \
+  --host 127.0.0.1 --dashboard-address 127.0.0.1:0 &
 wait "$scheduler"

@@ -21,7 +21,8 @@ dask scheduler --scheduler-file "$file" --host 127.0.0.1 --port 0 \
   --dashboard-address "${DASHBOARD:-127.0.0.1:8787}" --preload daskbfs.dashboard &
 scheduler=$!
 # one task at a time; no limit, since partitions cannot be spilled; GPU=1 says what the worker is
-dask cuda worker --scheduler-file "$file" --nthreads 1 --memory-limit 0 --resources GPU=1 &
+dask cuda worker --scheduler-file "$file" --nthreads 1 --memory-limit 0 --resources GPU=1 \
+  --host 127.0.0.1 --dashboard-address 127.0.0.1:0 &
 wait -n "$scheduler" $! || true
 if kill -0 "$scheduler" 2>/dev/null; then
   echo "multi_gpu.sh: the GPU workers have ended: does nvidia-smi see GPUs?" >&2

@@ -225,6 +225,17 @@ def dask_setup(worker):
 """
 
 
+LOOPBACK = "127.0.0.1"
+"""Where everything listens that we start: Dask's workers run whatever reaches them."""
+
+
+def on_host(host: str, address: str) -> str:
+    """A dashboard's address, on a host where it names none."""
+    if not address.startswith(":"):
+        return address
+    return f"[{host}]{address}" if ":" in host else host + address
+
+
 def with_our_page(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a scheduler that has our page on its dashboard, beside what it preloads anyway."""
     preloads = options.get("preload", dask.config.get("distributed.scheduler.preload"))
@@ -238,7 +249,9 @@ def with_our_page(options: Mapping[str, Any]) -> dict[str, Any]:
 def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
     """A cluster on this machine: one worker in this process, or several processes.
 
-    What this process has loaded so far is exempted from garbage collection (``gc.freeze``).
+    All of its ports listen on this machine only, unless ``host`` and ``dashboard_address`` among
+    the options say otherwise: whoever reaches a Dask worker can run code there. What this process
+    has loaded so far is exempted from garbage collection (``gc.freeze``).
 
     Parameters
     ----------
@@ -260,7 +273,7 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
         "n_workers": n_workers,
         "processes": n_workers > 1,
         "threads_per_worker": 1,
-        "dashboard_address": ":0",
+        "dashboard_address": on_host(LOOPBACK, ":0"),
         "memory_limit": 0,  # partitions are pinned: a worker must not pause or spill
     }
     options["scheduler_kwargs"] = with_our_page(options.get("scheduler_kwargs") or {})

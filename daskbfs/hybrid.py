@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import dask
-from distributed import Nanny, Scheduler, SpecCluster
+from distributed import Nanny, Scheduler, Security, SpecCluster
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from daskbfs.cluster import (
     LEAVE_INTERRUPTS,
+    LOOPBACK,
     TunedClients,
     exempt_from_collection,
     fastest_event_loop,
+    on_host,
     with_our_page,
 )
 from daskbfs.devices import RESOURCES
@@ -35,6 +37,14 @@ class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
         ``"all"``, how many, or which: a GPU worker for each, started the way dask-cuda does.
     emulated_gpus
         Workers that run the GPU's kernels on the CPU, slowly: to try a hybrid cluster without GPUs.
+    host
+        Where scheduler, workers and dashboards listen. Whoever reaches a port of a Dask cluster can
+        run code there: name another than this machine's own address only with ``security``, or on a
+        network that is yours alone.
+    security
+        A :class:`distributed.Security` with TLS certificates; None is plain TCP.
+    dashboard_address
+        Host and port of the dashboard; a port alone is on ``host``.
 
     Examples
     --------
@@ -52,6 +62,8 @@ class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
         gpus: str | int | Sequence[int] = "all",
         emulated_gpus: int = 0,
         *,
+        host: str = LOOPBACK,
+        security: Security | None = None,
         dashboard_address: str = ":0",
         **options: Any,
     ) -> None:
@@ -70,19 +82,27 @@ class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
             )
         if not workers:
             raise ValueError("a cluster without CPU workers and without GPUs has no workers")
-        scheduler = {
+        scheduler: dict[str, Any] = {
             "cls": Scheduler,
             "options": {
-                "host": "127.0.0.1",
                 "port": 0,
                 "dashboard": True,
-                "dashboard_address": dashboard_address,
                 **with_our_page({}),
             },
         }
+        listens: dict[str, Any] = {"host": host}
+        if security is not None:
+            listens |= {"security": security, "protocol": "tls://"}
+        for spec in workers.values():
+            spec["options"] |= {**listens, "dashboard_address": on_host(host, ":0")}
+        scheduler["options"] |= {**listens, "dashboard_address": on_host(host, dashboard_address)}
         with dask.config.set({"distributed.admin.event-loop": fastest_event_loop()}):
             super().__init__(
-                workers=workers, scheduler=scheduler, silence_logs=logging.WARNING, **options
+                workers=workers,
+                scheduler=scheduler,
+                silence_logs=logging.WARNING,
+                security=security,
+                **options,
             )
         exempt_from_collection()
 
@@ -168,7 +188,6 @@ def _worker(cores: Sequence[int] | None, **options: Any) -> dict[str, Any]:
         "nthreads": 1,
         "memory_limit": 0,
         "preload": [LEAVE_INTERRUPTS],
-        "dashboard_address": ":0",
         "silence_logs": logging.WARNING,
     }
     plugins = [] if cores is None else [Affinity(cores)]
@@ -182,7 +201,6 @@ def _gpu_worker(gpu: int, cores: Sequence[int] | None) -> dict[str, Any]:
     ((_, spec),) = worker_spec(CUDA_VISIBLE_DEVICES=[gpu]).items()
     ours: dict[str, Any] = {
         "memory_limit": 0,
-        "dashboard_address": ":0",
         "silence_logs": logging.WARNING,
         "resources": {RESOURCES[Device.GPU]: 1},
         "preload": [spec["options"]["preload"], LEAVE_INTERRUPTS],

@@ -22,7 +22,7 @@ from daskbfs.result import BFSResult, Tree
 from daskbfs.superstep import Share
 from daskbfs.telemetry import LevelTable
 from daskbfs.types import as_integer
-from daskbfs.warming import warm
+from daskbfs.warming import warm, warm_result
 
 
 def bfs(
@@ -87,6 +87,7 @@ def bfs(
     whole = require_graph(graph)
     driver = checked_driver(driver, whole)
     source = whole.vertex(source, "source")
+    warm_result(np.dtype(whole.parent_dtype), whole.ids.values is None)
     choose = functools.partial(
         _program, whole, source, direction=direction, depth_limit=depth_limit, targets=targets
     )

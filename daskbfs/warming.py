@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,21 @@ def warm(indptr_dtype: str, n_partitions: int = 1, device: Device = Device.CPU) 
     graph.out = graph.into = replace(graph.out, indptr=graph.out.indptr.astype(indptr_dtype))
     for n in {1, min(2, n_partitions)}:
         _search(graph, n, device)
-    _take_bitmap_in(number(graph, lay_out(graph, 1)).on(device).home)
-    found = np.zeros(graph.original_index.size, np.uint32)
-    by_vertex(found.view(np.int32), graph.order, np.empty(8, np.int32), 1)
-    for dtype in (np.int32, np.int64):
-        ids_by_vertex(found, graph.order, path, np.empty(8, dtype), 1)
+    _take_bitmap_in(number(graph, lay_out(graph, 1)).on(device).home, alone=n_partitions == 1)
+
+
+@functools.cache
+def warm_result(parent_dtype: Any, dense: bool) -> None:
+    """Load or compile what brings results to the user's vertices, in the process that asks."""
+    found, order = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    parent: np.ndarray = np.empty(1, parent_dtype)
+    ids = np.zeros(1, np.int64)
+    if not dense:
+        ids_by_vertex(found, order, ids, parent, 1)
+    elif parent.dtype == np.int32:
+        by_vertex(found.view(np.int32), order, parent, 1)
+    else:
+        by_vertex(found, order, parent, 1)
 
 
 @functools.cache
@@ -71,12 +82,13 @@ def _search(graph: Graph, n_partitions: int, device: Device) -> None:
         run_search(BFS(source, 1, choose), partitions, Share())
 
 
-def _take_bitmap_in(home: HostHome) -> None:
+def _take_bitmap_in(home: HostHome, *, alone: bool) -> None:
     """What becomes of a frontier that is no list; on tiny graphs all are."""
     with home.active():
         words, visited = (home.put(np.zeros(1, np.uint64)) for _ in range(2))
         parent = home.put(np.zeros(WORD_BITS, np.uint32))
-        home.kernels.enter(words, visited, parent)
+        if not alone:
+            home.kernels.enter(words, visited, parent)
         home.kernels.bitmap_to_queue(words, parent, 1)
 
 

@@ -15,8 +15,8 @@ from daskbfs.generate import (
     _alias_table,
     _reference_state,
 )
-from daskbfs.kernels.threads import threads
 from daskbfs.kernels.generate import GROUP_CODES, THRESHOLD_BITS, scramble
+from daskbfs.kernels.threads import threads
 
 
 def edges_of(stream, first, n):

@@ -8,6 +8,7 @@ up to ``--busy``. PageRank is timed the same way, by iteration.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import signal
 import statistics
@@ -102,7 +103,7 @@ def main(
             click.echo(_line(rows[-1], busy, first=len(rows) == 1))
         for spec in ranked:
             graph = build_graph(open_origin(spec), progress)
-            work = [lambda graph=graph: _ranks(graph, driver)]
+            work = [functools.partial(_ranks, graph, driver)]
             rows.append({"work": f"pagerank {spec}", "seconds": _timed(work, others, busy, rounds)})
             click.echo(_line(rows[-1], busy, first=len(rows) == 1))
     click.echo(f"threads wait by {describe_waiting()}")
@@ -120,14 +121,20 @@ def main(
 def _searches(graph: Graph, n: int, driver: str) -> list[Callable[[], float]]:
     """Searches from some sources, each of which returns its seconds."""
     return [
-        lambda source=int(source): bfs(graph, source, driver=driver).seconds
-        for source in graph.random_sources(n)
+        functools.partial(_search, graph, int(source), driver) for source in graph.random_sources(n)
     ]
+
+
+def _search(graph: Graph, source: int, driver: str) -> float:
+    """Seconds of a search."""
+    seconds: float = bfs(graph, source, driver=driver).seconds
+    return seconds
 
 
 def _ranks(graph: Graph, driver: str) -> float:
     """Seconds of an iteration of PageRank."""
-    return pagerank(graph, iterations=_ITERATIONS, driver=driver).seconds / _ITERATIONS
+    seconds: float = pagerank(graph, iterations=_ITERATIONS, driver=driver).seconds
+    return seconds / _ITERATIONS
 
 
 def _timed(

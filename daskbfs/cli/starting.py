@@ -28,11 +28,26 @@ _PROGRAM = "daskbfs"
     help="Workers to start, for example cpu=1,gpu=2; gpu-emulated runs a GPU's kernels on the CPU.",
 )
 @click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where all ports listen. Whoever reaches them can run code as you: for another machine's "
+    "clients, add --tls, or be sure that the network is yours alone.",
+)
+@click.option(
+    "--tls",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False),
+    help="Speak TLS only, with ca.pem, cert.pem and key.pem of this folder (cluster_configs/tls.sh "
+    "makes some).",
+)
+@click.option(
     "--dashboard",
     metavar="ADDRESS",
     default=":8787",
     show_default=True,
-    help="Where the dashboard listens; another port where this one is taken.",
+    help="Where the dashboard listens, on --host where this is a port alone; another port where "
+    "this one is taken.",
 )
 @click.option(
     "--scheduler-file",
@@ -41,7 +56,14 @@ _PROGRAM = "daskbfs"
 )
 @click.option("--quiet", is_flag=True, help="Say nothing.")
 @plain_errors
-def cluster(devices: str, dashboard: str, scheduler_file: str | None, quiet: bool) -> None:
+def cluster(
+    devices: str,
+    host: str,
+    tls: str | None,
+    dashboard: str,
+    scheduler_file: str | None,
+    quiet: bool,
+) -> None:
     """Start a cluster on this machine, for clients that come and go, until Ctrl-C.
 
     Other clusters are started by the files in cluster_configs: SSH, SLURM, Kubernetes, TLS.
@@ -49,7 +71,9 @@ def cluster(devices: str, dashboard: str, scheduler_file: str | None, quiet: boo
     \b
     daskbfs cluster --devices cpu=2 --scheduler-file scheduler.json
     daskbfs cluster --devices cpu=1,gpu=4
+    daskbfs cluster --host 10.0.0.5 --tls ~/certificates
     """  # noqa: D301
+    from daskbfs.dashboard import PAGE, can_draw
     from daskbfs.hybrid import HybridCluster
     from daskbfs.target import require_target
     from daskbfs.types import Device, parse_devices
@@ -61,12 +85,35 @@ def cluster(devices: str, dashboard: str, scheduler_file: str | None, quiet: boo
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     numbers = [kinds.count(kind) for kind in Device]
-    with HybridCluster(*numbers, dashboard_address=dashboard) as started:
+    security = None if tls is None else _security(Path(tls))
+    with HybridCluster(
+        *numbers, host=host, security=security, dashboard_address=dashboard
+    ) as started:
         say = speaker(quiet)
-        say(f"{devices} at {started.scheduler_address}, dashboard {started.dashboard_link}")
+        page = started.dashboard_link.removesuffix("/status")
+        page += f"/{PAGE}" if can_draw() else " (its page of searches needs 'daskbfs[dashboard]')"
+        say(f"{devices} at {started.scheduler_address}, dashboard {page}")
         say(f"daskbfs run kron:20 --scheduler {started.scheduler_address}; Ctrl-C ends it")
         with _told_in(scheduler_file, started.scheduler.identity()):
             ended.wait()
+
+
+def _security(folder: Path) -> Any:
+    """TLS by the certificates of a folder, for scheduler, workers and clients alike."""
+    from distributed import Security
+
+    ca, cert, key = (folder / name for name in ("ca.pem", "cert.pem", "key.pem"))
+    for file in (ca, cert, key):
+        if not file.is_file():
+            raise FileNotFoundError(
+                f"{file} is missing: --tls wants ca.pem, cert.pem and key.pem in {folder}"
+            )
+    roles = {
+        f"tls_{role}_{kind}": str(file)
+        for role in ("scheduler", "worker", "client")
+        for kind, file in (("cert", cert), ("key", key))
+    }
+    return Security(tls_ca_file=str(ca), require_encryption=True, **roles)
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """How kernels are compiled: cached on disk, without the GIL.
 
 ``kernel`` compiles a kernel, ``inlined`` a piece of one. Kernels that use several threads call
-:func:`daskbfs.kernels.thread_pool.in_parallel`. The first compilation in a process is announced on
-standard error: it takes seconds, and silence would look like a hang. Later processes load the result
-from numba's cache.
+:func:`daskbfs.kernels.thread_pool.in_parallel`. Compiling is announced, on standard error or on the
+progress bar: it takes seconds, and silence would look like a hang. Later processes load the
+kernels from numba's cache.
 """
 
 from __future__ import annotations

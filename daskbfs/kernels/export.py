@@ -20,9 +20,9 @@ def _export_rows(
     part, n_parts, first, last, order, n_rows, indptr, indices, original_index, offsets,
     neighbours, claimed,
 ):  # fmt: skip
-    v = first + atomic_add(claimed, 0, _PIECE_ROWS)
-    while v < last:
-        for v in range(v, min(last, v + _PIECE_ROWS)):
+    begin_piece = first + atomic_add(claimed, 0, _PIECE_ROWS)
+    while begin_piece < last:
+        for v in range(begin_piece, min(last, begin_piece + _PIECE_ROWS)):
             row = order[v]
             if row < n_rows:
                 begin = offsets[v - first]
@@ -30,7 +30,7 @@ def _export_rows(
                 for k in range(size):
                     neighbours[begin + k] = original_index[indices[indptr[row] + k]]
                 neighbours[begin : begin + size].sort()
-        v = first + atomic_add(claimed, 0, _PIECE_ROWS)
+        begin_piece = first + atomic_add(claimed, 0, _PIECE_ROWS)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """A pool of threads for kernels: ``in_parallel`` runs one function on many parts of some work.
 
-The thread that calls a kernel always takes part in its work. Helper threads claim parts that are not
-begun yet, and the caller waits only for parts that were begun. So a helper that gets no core, because
-another process has it, delays nothing, where a barrier of OpenMP waits for all of its threads.
+The thread that calls a kernel always takes part in its work. Helper threads claim parts that are
+not begun yet, and the caller waits only for parts that were begun. So a helper that gets no core,
+because another process has it, delays nothing, where an OpenMP barrier waits for all its threads.
 Helpers without work spin for a bounded time, then sleep; so does a caller that waits.
 
 A part runs once, on any thread, in any order, alone or beside others: parts must not wait for each
@@ -342,7 +342,7 @@ def serve(number):
             pass  # a signal came
 
 
-@njit(cache=True, nogil=True)
+@_njit
 def spin(n):
     """Pause so often."""
     for _ in range(n):

@@ -1,11 +1,12 @@
 """How many threads kernels use, and the helper threads behind them.
 
 Helpers are plain threads of the system, started when a kernel that can use them is about to run:
-importing starts none. They hold no Python state and no lock, so a process may fork: the child starts
-helpers of its own. They end with their process.
+importing starts none. They hold no Python state and no lock, so a process may fork: the child
+starts helpers of its own. They end with their process.
 
-Without work, a helper spins for ``daskbfs.kernels.spin-microseconds`` and then sleeps. Where the user
-has set ``OMP_WAIT_POLICY``, as for any program that computes with threads, passive means no spinning.
+Without work, a helper spins for ``daskbfs.kernels.spin-microseconds`` and then sleeps. Where the
+user has set ``OMP_WAIT_POLICY=passive``, as for any program that computes with threads, it sleeps
+at once.
 """
 
 from __future__ import annotations
@@ -117,6 +118,11 @@ def _serve(number):  # type: ignore[no-untyped-def]
     return 0
 
 
+def _spin(n):  # type: ignore[no-untyped-def]
+    thread_pool.spin(n)
+    return 0
+
+
 def _run(task, data, n_parts):  # type: ignore[no-untyped-def]
     thread_pool.run(task, data, n_parts)
     return 0
@@ -124,10 +130,11 @@ def _run(task, data, n_parts):  # type: ignore[no-untyped-def]
 
 def _spins(seconds: float) -> int:
     """How many pauses of a core take so long."""
+    pause = _compiled(_spin, "int64(int64)").ctypes
     taken = []
     for _ in range(4):
         start = time.perf_counter()
-        thread_pool.spin(_CALIBRATION_SPINS)
+        pause(_CALIBRATION_SPINS)
         taken.append(time.perf_counter() - start)
     return int(seconds * _CALIBRATION_SPINS / min(taken))
 
