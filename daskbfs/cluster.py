@@ -274,6 +274,7 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
         "processes": n_workers > 1,
         "threads_per_worker": 1,
         "dashboard_address": on_host(LOOPBACK, ":0"),
+        "worker_dashboard_address": on_host(LOOPBACK, ":0"),  # a worker in this process has no host
         "memory_limit": 0,  # partitions are pinned: a worker must not pause or spill
     }
     options["scheduler_kwargs"] = with_our_page(options.get("scheduler_kwargs") or {})

@@ -60,7 +60,7 @@ def _device_here(dask_worker: Any) -> tuple[Device, int | None]:
         return device, None
     try:
         check_device(device)
-    except (ImportError, RuntimeError) as error:
+    except RuntimeError as error:
         raise type(error)(f"worker {dask_worker.address}: {error}") from None
     return device, device_limit(device)
 

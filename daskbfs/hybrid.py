@@ -22,7 +22,7 @@ from daskbfs.cluster import (
     with_our_page,
 )
 from daskbfs.devices import RESOURCES
-from daskbfs.installed import INSTALL, check_device, nvml
+from daskbfs.installed import INSTALL, MissingPackageError, check_device, nvml
 from daskbfs.types import Device
 
 
@@ -123,7 +123,7 @@ def chosen_gpus(gpus: str | int | Sequence[int]) -> list[int]:
     if not which or not set(which) <= set(there):
         raise ValueError(f"gpus {gpus!r} are not there: GPUs to be seen here are {there}")
     if importlib.util.find_spec("dask_cuda") is None:
-        raise ImportError(f"GPU workers need dask_cuda: {INSTALL[Device.GPU]}")
+        raise MissingPackageError(f"GPU workers need dask_cuda: {INSTALL[Device.GPU]}")
     return which
 
 

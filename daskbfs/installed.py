@@ -11,14 +11,18 @@ from typing import Any
 from daskbfs.types import Device
 
 
+class MissingPackageError(ImportError, RuntimeError):
+    """A package that only some users need is not installed; also a RuntimeError, as it once was."""
+
+
 def require_package(name: str, extra: str, purpose: str) -> Any:
-    """A package that only some users need; an ImportError that names its extra where it is not."""
+    """A package that only some users need; an error that names its extra where it is not here."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        raise ImportError(
-            f"{purpose} needs {package}: pip install 'daskbfs[{extra}]' ({error})", name=package
+        raise MissingPackageError(
+            f"{purpose} needs {package}: pip install 'daskbfs[{extra}]' ({error})"
         ) from None
 
 
@@ -28,7 +32,9 @@ def check_device(device: Device) -> None:
         return
     missing = [name for name in _NEEDED[device] if importlib.util.find_spec(name) is None]
     if missing:
-        raise ImportError(f"device '{device}' needs {', '.join(missing)}: {INSTALL[device]}")
+        raise MissingPackageError(
+            f"device '{device}' needs {', '.join(missing)}: {INSTALL[device]}"
+        )
     if device is Device.GPU:
         check_one_cuda()
         import cupy
@@ -77,7 +83,9 @@ _NEEDED = {
 def nvml() -> Any:
     """NVML, ready to be asked; an error where it is not here."""
     if importlib.util.find_spec("pynvml") is None:
-        raise ImportError(f"no GPU can be seen without NVML's package: {INSTALL[Device.GPU]}")
+        raise MissingPackageError(
+            f"no GPU can be seen without NVML's package: {INSTALL[Device.GPU]}"
+        )
     import pynvml
 
     try:

@@ -731,7 +731,7 @@ def test_reading_is_for_files():
 def test_what_is_missing_is_named(tmp_path, monkeypatch):
     path = written(tmp_path, "a.csv", "0,1\n")
     with monkeypatch.context() as patch:
-        patch.setitem(__import__("sys").modules, "pyarrow", None)
+        patch.setitem(__import__("sys").modules, "pyarrow.csv", None)
         with pytest.raises(ImportError, match=r"needs pyarrow: pip install 'daskbfs\[formats\]'"):
             daskbfs.read_graph(path)
     with monkeypatch.context() as patch:

@@ -48,6 +48,22 @@ def sum_in_parts(values, n_parts):
 
 
 @numba.njit(nogil=True)
+def _claim_all(part, n_parts, claimed, most, total):
+    while atomic_add(claimed, 0, 1) < most:
+        scratch = np.zeros(64)  # would be given the memory of an array that was freed too early
+        scratch[:] = 1e9
+        atomic_add(total, 0, 1)
+
+
+@numba.njit(nogil=True)
+def claim_in_parts(n_parts, most):
+    """How many pieces are claimed from a counter that only the arguments refer to."""
+    total = np.zeros(1, np.int64)
+    in_parallel(_claim_all, n_parts, (np.zeros(1, np.int64), most, total))
+    return total[0]
+
+
+@numba.njit(nogil=True)
 def _allocate(part, n_parts, size):
     np.empty(size, np.float64)[0] = part
 
@@ -74,6 +90,12 @@ def test_every_part_runs_once(n_parts, work):
     threads.n_threads()
     for _ in range(20):
         assert count_runs(n_parts, work).tolist() == [1] * n_parts
+
+
+def test_arguments_live_as_long_as_their_parts():
+    threads.n_threads()
+    for most in range(1, 200):
+        assert claim_in_parts(3, most) == most
 
 
 def test_nothing_to_do_is_done():

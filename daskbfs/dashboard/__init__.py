@@ -12,6 +12,7 @@ from typing import Any
 from distributed import Client
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+from daskbfs.installed import MissingPackageError
 from daskbfs.recorder import Recorder
 
 PAGE = "bfs"
@@ -67,7 +68,7 @@ class _Installer(SchedulerPlugin):  # type: ignore[misc]
 
     async def start(self, scheduler: Any) -> None:
         if not can_draw():
-            raise ImportError(
+            raise MissingPackageError(
                 "the scheduler has no bokeh: pip install 'daskbfs[dashboard]' where it runs"
             )
         if not attach(scheduler):

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import IO, Any, cast
 
+from daskbfs.installed import MissingPackageError
+
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 _LONGEST_MAGIC = 6
@@ -92,4 +94,4 @@ def _zstd() -> Any:
     for module in ("compression.zstd", "backports.zstd"):
         with contextlib.suppress(ImportError):
             return importlib.import_module(module)
-    raise ImportError(".zst files need Zstandard: pip install 'daskbfs[formats]'")
+    raise MissingPackageError(".zst files need Zstandard: pip install 'daskbfs[formats]'")

@@ -69,20 +69,9 @@ def _first_of_three(frontier, indices, begin, end):
 
 @inlined
 def _bottom_up_words(
-    first,
-    last,
-    indptr,
-    indices,
-    hub,
-    hub_vertex,
-    vertex,
-    mean_degree,
-    n_long_rows,
-    parent,
-    visited,
-    wide,
-    next_frontier,
-):
+    first, last, indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent,
+    visited, wide, next_frontier,
+):  # fmt: skip
     """The bottom-up step for a piece of whole words."""
     awake_count = 0
     scout_count = 0.0
@@ -145,23 +134,9 @@ def _bottom_up_words(
 
 @inlined
 def _bottom_up_pieces(
-    part,
-    n_parts,
-    indptr,
-    indices,
-    hub,
-    hub_vertex,
-    vertex,
-    mean_degree,
-    n_long_rows,
-    parent,
-    visited,
-    frontier,
-    next_frontier,
-    claimed,
-    counts,
-    scout_counts,
-):
+    part, n_parts, indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent,
+    visited, frontier, next_frontier, claimed, counts, scout_counts,
+):  # fmt: skip
     """One thread's share of a bottom-up step: pieces of words until none is left."""
     n_words = visited.size
     awake_count = 0
@@ -195,19 +170,9 @@ def _bottom_up_pieces(
 
 @kernel
 def bottom_up(
-    indptr,
-    indices,
-    hub,
-    hub_vertex,
-    vertex,
-    mean_degree,
-    n_long_rows,
-    parent,
-    visited,
-    frontier,
-    next_frontier,
-    n_threads,
-):
+    indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent, visited, frontier,
+    next_frontier, n_threads,
+):  # fmt: skip
     """Let every unvisited row look for a parent in the frontier.
 
     Rows from ``n_long_rows`` on have no neighbour but their hub. Returns the rows found
@@ -239,22 +204,9 @@ def _append(queue, tail, outbox, size):
 
 @inlined
 def _top_down_rows(
-    first,
-    last,
-    indptr,
-    indices,
-    vertex,
-    mean_degree,
-    own_first,
-    parent,
-    elsewhere,
-    visited,
-    queue,
-    next_queue,
-    tail,
-    outbox,
-    kept,
-):
+    first, last, indptr, indices, vertex, mean_degree, own_first, parent, elsewhere, visited,
+    queue, next_queue, tail, outbox, kept,
+):  # fmt: skip
     """The top-down step for a piece of the queue; returns kept, scout_count, arcs examined."""
     scout_count = 0.0
     examined = EMPTY
@@ -284,24 +236,9 @@ def _top_down_rows(
 
 @inlined
 def _top_down_pieces(
-    part,
-    n_parts,
-    indptr,
-    indices,
-    vertex,
-    mean_degree,
-    own_first,
-    parent,
-    elsewhere,
-    visited,
-    queue,
-    size,
-    next_queue,
-    claimed,
-    tail,
-    scout_counts,
-    examined_counts,
-):
+    part, n_parts, indptr, indices, vertex, mean_degree, own_first, parent, elsewhere, visited,
+    queue, size, next_queue, claimed, tail, scout_counts, examined_counts,
+):  # fmt: skip
     """One thread's share of a top-down step: pieces of the queue until none is left."""
     scout_count = 0.0
     examined = 0
@@ -336,19 +273,9 @@ def _top_down_pieces(
 
 @kernel
 def top_down(
-    indptr,
-    indices,
-    vertex,
-    mean_degree,
-    own_first,
-    parent,
-    elsewhere,
-    visited,
-    queue,
-    size,
-    next_queue,
-    n_threads,
-):
+    indptr, indices, vertex, mean_degree, own_first, parent, elsewhere, visited, queue, size,
+    next_queue, n_threads,
+):  # fmt: skip
     """Let every row of the queue look for neighbours that nobody has visited.
 
     Those from vertex ``own_first`` on, as many as ``parent`` has, are rows of this partition; the

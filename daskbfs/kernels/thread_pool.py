@@ -216,6 +216,16 @@ def _word_at(typingctx, address):
     return types.int64(types.int64), codegen
 
 
+@intrinsic
+def _keep_until_here(typingctx, arguments):
+    """Nothing, but a last use: what is not used any more is freed, arrays in a tuple with it."""
+
+    def codegen(context, builder, signature, args):
+        return context.get_dummy_value()
+
+    return types.none(arguments), codegen
+
+
 _njit = njit(nogil=True, error_model="numpy")
 
 
@@ -365,5 +375,7 @@ def in_parallel(function, n_parts, arguments):
     else:
         for part in range(n_parts):
             _call(task, data, np.int64(part), np.int64(n_parts))
-    if _word_at(data) != 0:
+    failed = _word_at(data) != 0
+    _keep_until_here(arguments)
+    if failed:
         raise MemoryError("a thread of a kernel failed: there was no memory for its work")

@@ -1,0 +1,159 @@
+"""What a new user meets first: the current client, a terminal, clear errors, Ctrl-C."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from distributed import Client, LocalCluster
+
+import daskbfs
+from daskbfs.cli import main
+from tests.crew import Crew
+
+pytestmark = pytest.mark.usefixtures("on_the_cluster")
+
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def users_client():
+    """A client as users make one, the current one inside its block."""
+    with (
+        LocalCluster(1, processes=False, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_inside_a_client_block_that_client_is_used(users_client, kron12):
+    source = int(kron12.random_sources(1)[0])
+    assert daskbfs.distribute(kron12).client is users_client
+    assert daskbfs.bfs(kron12, source).reached > 1
+    assert daskbfs.pagerank(kron12, iterations=2).iterations == 2
+    assert list(kron12.derived["placing"]) == [users_client.id]
+
+
+def test_without_a_client_a_cluster_is_started_and_told_once(caplog):
+    code = """
+import logging
+logging.basicConfig(level=logging.INFO, format="%(name)s %(message)s")
+logging.getLogger("distributed").setLevel(logging.ERROR)
+import daskbfs
+graph = daskbfs.from_edges([(0, 1)])
+print([daskbfs.bfs(graph, 0).reached for _ in range(3)])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
+    assert done.stdout == "[2, 2, 2]\n"
+    told = "daskbfs.cluster no Dask client is running: starting a cluster inside this process"
+    assert done.stderr.count(told) == 1, done.stderr
+    assert logging.getLogger("daskbfs").level == logging.NOTSET
+
+
+def test_a_worker_without_daskbfs_is_named(tmp_path):
+    """The worker finds a package that fails to import as one that is not there does."""
+    hidden = tmp_path / "daskbfs"
+    hidden.mkdir()
+    missing = "raise ModuleNotFoundError(\"No module named 'daskbfs'\", name='daskbfs')"
+    (hidden / "__init__.py").write_text(missing)
+    crew = Crew(1, tmp_path, environment={"PYTHONPATH": str(tmp_path)})
+    try:
+        (worker,) = crew.client.nthreads()
+        for graph in ("kron:6", daskbfs.kronecker(6)):
+            with pytest.raises(ImportError, match=f"worker {worker} has no daskbfs: install it"):
+                daskbfs.distribute(graph, crew.client)
+    finally:
+        crew.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("kron", "kron:20"), ("kron20", "kron:20"), ("uniform-8", "uniform:8")],
+)
+def test_a_generator_without_a_scale_is_explained(word, hint):
+    done = CliRunner().invoke(main, ["run", word])
+    assert done.exit_code == 2
+    assert f"give its scale after a colon, for example '{hint}'" in done.output
+
+
+def test_ctrl_c_exits_with_130_and_one_line():
+    words = [BIN / "daskbfs", "run", "kron:18", "--sources", "100000", "--driver", "direct"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"Graph 'kron:18'")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert (process.returncode, told.decode()) == (130, "daskbfs: interrupted\n")
+
+
+def on_a_screen(words, columns, folder):
+    """The lines that a terminal of so many columns shows once a command has ended."""
+    leader, follower = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(columns)}
+    process = subprocess.Popen(
+        [BIN / "daskbfs", *words], stdout=follower, stderr=follower, cwd=folder, env=environment
+    )
+    os.close(follower)
+    written = b""
+    try:
+        while data := os.read(leader, 65536):
+            written += data
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(leader)
+    assert process.wait(timeout=60) == 0, written.decode()
+    return screen(written.decode())
+
+
+def screen(text):
+    """What stays of text with carriage returns, cursor moves and erasures."""
+    lines, row, column = [""], 0, 0
+    for token in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", text):
+        if token == "\r":
+            column = 0
+        elif token == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif token.startswith("\x1b["):
+            if token.endswith("K"):
+                lines[row] = lines[row][:column] if token != "\x1b[2K" else ""
+            elif token.endswith("A"):
+                row -= int(token[2:-1] or 1)
+        else:
+            line = lines[row].ljust(column)
+            lines[row] = line[:column] + token + line[column + len(token) :]
+            column += len(token)
+    return [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("more", [(), ("--workers", "2")])
+def test_a_terminal_keeps_all_that_was_said_and_no_bars(columns, more, tmp_path):
+    shown = on_a_screen(["run", "kron:17", "--sources", "8", *more], columns, tmp_path)
+    text = "\n".join(shown)
+    assert re.search(r"DistributedGraph 'kron:17': 131072 vertices, \d+ edges.* built in", text)
+    assert ("live at http://127.0.0.1:" in text) == bool(more)
+    assert "8 searches, median" in text
+    assert not re.search("[━╸╺]|searching|counting|compiling", text), text
+    start = next(i for i, line in enumerate(shown) if line.startswith("level "))
+    table = shown[start : shown.index("", start)]
+    assert len(table) > 4
+    assert max(len(line) for line in table) <= 80
+
+
+def test_a_cluster_tells_the_address_of_the_page():
+    words = [BIN / "daskbfs", "cluster", "--dashboard", ":0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        told = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert re.fullmatch(r"cpu=1 at tcp://127.0.0.1:\d+, dashboard http://127.0.0.1:\d+/bfs\n", told)
