@@ -22,11 +22,11 @@ test: lint types
 
 # the Dask that dask-cuda pins, dask-cuda, and the oldest bokeh: whatever talks to them must run there
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest -m "not slow or oldest" tests/test_cluster.py tests/test_drivers.py \
-		tests/test_losses.py tests/test_recovery.py tests/test_building.py \
-		tests/test_hybrid.py tests/test_dask_cuda.py tests/test_recorder.py tests/test_ranking.py
-	$(OLDEST)/bin/python -m pytest tests/test_dashboard.py -k "installed or click or thousand"
-	$(OLDEST)/bin/python -m pytest tests/test_cluster_configs.py -k gpus
+	$(OLDEST)/bin/python -m pytest -m "not slow or oldest" tests/cluster/test_tuning.py \
+		tests/cluster/test_hybrid.py tests/cluster/test_dask_cuda.py tests/engine \
+		tests/distribution tests/telemetry/test_recorder.py tests/algorithms/test_pagerank.py
+	$(OLDEST)/bin/python -m pytest tests/dashboard -k "installed or click or thousand"
+	$(OLDEST)/bin/python -m pytest tests/cluster/test_cluster_configs.py -k gpus
 
 check: lint types
 	$(QUICK)

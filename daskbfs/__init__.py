@@ -5,54 +5,14 @@
 >>> result = daskbfs.bfs(graph, source=int(graph.random_sources(1)[0]))
 >>> result.reached > 100
 True
+
+The public names are listed in ``__init__.pyi``; each is loaded when it is first asked for, since
+numba and Dask take their time.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import Any
+import lazy_loader
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "BFSResult": "result",
-    "DistributedGraph": "distribution",
-    "Graph": "graph",
-    "HybridCluster": "hybrid",
-    "PageRankResult": "ranking",
-    "ValidationError": "validation",
-    "bfs": "search",
-    "distribute": "distribution",
-    "from_edges": "convert",
-    "from_igraph": "convert",
-    "from_networkit": "convert",
-    "from_networkx": "convert",
-    "from_scipy": "convert",
-    "install_dashboard": "dashboard",
-    "kronecker": "generate",
-    "local_cluster": "cluster",
-    "pagerank": "ranking",
-    "read_graph": "io",
-    "to_edges": "convert",
-    "to_networkx": "convert",
-    "to_scipy": "convert",
-    "tune": "cluster",
-    "uniform": "generate",
-    "validate": "validation",
-    "write_graph": "io",
-}
-
-__all__ = ["__version__", *_HOMES]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first asked for: numba and dask take their time."""
-    if name in _HOMES:
-        value = getattr(importlib.import_module(f"daskbfs.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'daskbfs' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ += ["__version__"]

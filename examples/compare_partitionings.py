@@ -4,8 +4,8 @@ The GPU is emulated: its partitions and messages are those of a GPU, its times a
 """
 
 import daskbfs
-from daskbfs.survey import survey
-from daskbfs.types import Device
+from daskbfs.names import Device
+from daskbfs.partition.statistics import survey
 
 
 def main():

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import dask
 import hypothesis
-import numpy as np
 import pytest
 
 import daskbfs
 import daskbfs.config
-from tests import naive
 
 # without Dask, unless a test asks for a driver: distributed's test tools keep this configuration
 dask.config.set({"daskbfs.driver": "direct"})
@@ -20,7 +18,7 @@ hypothesis.settings.register_profile("daskbfs", deadline=None, max_examples=60, 
 hypothesis.settings.load_profile("daskbfs")
 
 # dask-cuda pins a Dask of its own: make test-oldest has both
-collect_ignore = [] if importlib.util.find_spec("dask_cuda") else ["test_dask_cuda.py"]
+collect_ignore = [] if importlib.util.find_spec("dask_cuda") else ["cluster/test_dask_cuda.py"]
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -48,14 +46,3 @@ def on_the_cluster():
     """Searches run where their graph is placed, unless a test asks for a driver."""
     with dask.config.set({"daskbfs.driver": "auto"}):
         yield
-
-
-def check_against_oracle(graph, edges, source, result) -> None:
-    """Levels compare equal; parents are validated, since several can be right."""
-    expected = naive.levels(edges, source, graph.directed)
-    level = dict(zip(graph.vertices.tolist(), result.level.tolist(), strict=True))
-    assert {v: at for v, at in level.items() if at >= 0} == expected
-    assert result.reached == len(expected)
-    assert np.array_equal(result.parent >= 0, result.level >= 0)
-    daskbfs.validate(graph, source, result.parent, result.level)
-    daskbfs.validate(graph, source, result.parent)

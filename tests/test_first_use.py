@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 
 import daskbfs
 from daskbfs.cli import main
-from tests.crew import Crew
+from tests.support.crew import Crew
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
@@ -35,12 +35,13 @@ def users_client():
         yield client
 
 
-def test_inside_a_client_block_that_client_is_used(users_client, kron12):
-    source = int(kron12.random_sources(1)[0])
-    assert daskbfs.distribute(kron12).client is users_client
-    assert daskbfs.bfs(kron12, source).reached > 1
-    assert daskbfs.pagerank(kron12, iterations=2).iterations == 2
-    assert list(kron12.derived["placing"]) == [users_client.id]
+def test_inside_a_client_block_that_client_is_used(users_client):
+    graph = daskbfs.kronecker(8)
+    source = int(graph.random_sources(1)[0])
+    assert daskbfs.distribute(graph).client is users_client
+    assert daskbfs.bfs(graph, source).reached > 1
+    assert daskbfs.pagerank(graph, iterations=2).iterations == 2
+    assert list(graph.derived["placing"]) == [users_client.id]
 
 
 def test_without_a_client_a_cluster_is_started_and_told_once(caplog):

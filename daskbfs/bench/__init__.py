@@ -1,1 +1,1 @@
-"""Timed work: trials, kernels, construction."""
+"""Timed work: benchmarks, comparisons, the experiments of the papers."""

@@ -21,14 +21,15 @@ from typing import Any
 
 import click
 
-from daskbfs import __version__, machine
-from daskbfs.construction import build_graph
-from daskbfs.graph import Graph
+from daskbfs import __version__
+from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.algorithms.pagerank.api import pagerank
+from daskbfs.graph.build import build_graph
+from daskbfs.graph.graph import Graph
 from daskbfs.io.spec import open_origin
 from daskbfs.kernels.threads import describe_waiting
+from daskbfs.machine import hardware
 from daskbfs.progress import bars
-from daskbfs.ranking import pagerank
-from daskbfs.search import bfs
 
 _SETTLE_SECONDS = 0.3  # for the system's scheduler to notice that the load has changed
 _ITERATIONS = 5
@@ -94,7 +95,7 @@ def main(
 ) -> None:
     """Time searches of GRAPHS quiet and beside busy processes (default: kron:16 20 22 24)."""
     rows = []
-    click.echo(f"load before: {machine.load()}")
+    click.echo(f"load before: {hardware.load()}")
     with neighbours(busy) as others, bars(quiet=quiet) as progress:
         for spec in graphs or ("kron:16", "kron:20", "kron:22", "kron:24"):
             graph = build_graph(open_origin(spec), progress)
@@ -110,7 +111,7 @@ def main(
     if json_file:
         report: dict[str, Any] = {
             "daskbfs": __version__,
-            "machine": machine.describe(),
+            "machine": hardware.describe(),
             "driver": driver,
             "waiting": describe_waiting(),
             "rows": rows,

@@ -17,8 +17,9 @@ from typing import Any
 import dask
 import yaml
 
-from daskbfs import __version__, config, machine
-from daskbfs.direction import (
+from daskbfs import __version__, config
+from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.algorithms.bfs.direction import (
     DEVICE_SETTINGS,
     POLICIES,
     SETTINGS,
@@ -26,12 +27,12 @@ from daskbfs.direction import (
     Summary,
     by_frontier,
 )
-from daskbfs.distribution import DistributedGraph
-from daskbfs.graph import Graph
+from daskbfs.distribution.distributed_graph import DistributedGraph
+from daskbfs.graph.graph import Graph
+from daskbfs.machine import hardware
+from daskbfs.names import Device, Direction
 from daskbfs.progress import Progress, silent
-from daskbfs.search import bfs
-from daskbfs.series import LevelView, levels_of
-from daskbfs.types import Device, Direction
+from daskbfs.telemetry.views import LevelView, levels_of
 
 _FACTORS = [2.0**n for n in range(13)]  # 1 to 4096
 _AS_GOOD = 1.005  # costs that differ by less are noise
@@ -206,7 +207,7 @@ def report(
     """All of it, for ``--json``."""
     return {
         "daskbfs": __version__,
-        "machine": machine.describe(),
+        "machine": hardware.describe(),
         "graph": graph,
         "device": str(device),
         "proposals": [asdict(proposal) for proposal in proposals],

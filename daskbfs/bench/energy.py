@@ -12,9 +12,9 @@ from typing import Any
 
 from distributed import Client
 
-from daskbfs.bench.trials import is_here
-from daskbfs.energy import NO_CPU, NO_GPU, EnergyMeter, Reading, read_counters
-from daskbfs.placement import in_this_process, machine
+from daskbfs.distribution.connect import is_here
+from daskbfs.machine.energy import NO_CPU, NO_GPU, EnergyMeter, Reading, read_counters
+from daskbfs.partition.placement import in_this_process, machine
 from daskbfs.progress import Progress
 
 _LOOK_SECONDS = 1.0

@@ -14,22 +14,22 @@ from typing import Any
 
 from distributed import Client
 
-from daskbfs import machine
-from daskbfs.bench import spread
+from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.algorithms.bfs.result import BFSResult
+from daskbfs.bench import confidence as spread
 from daskbfs.bench.energy import measure_energy
-from daskbfs.bench.trials import Trials, is_here, place, require_workers, summarize
-from daskbfs.counting import construction_bytes
-from daskbfs.distribution import DistributedGraph
-from daskbfs.edges import ArrayEdges, EdgeStream, Origin, collected
-from daskbfs.engine import require_graph
-from daskbfs.generate import GENERATORS, KINDS, RandomEdges, ReferenceEdges, random_origin
-from daskbfs.graph import Graph, Outline
-from daskbfs.kernels.tree import MOST_TREES
-from daskbfs.placement import in_this_process
+from daskbfs.bench.trials import Trials, summarize
+from daskbfs.distribution.connect import is_here, place, require_workers
+from daskbfs.distribution.distributed_graph import DistributedGraph, require_graph
+from daskbfs.graph.degrees import construction_bytes
+from daskbfs.graph.edge_stream import ArrayEdges, EdgeStream, Origin, collected
+from daskbfs.graph.generators import GENERATORS, KINDS, RandomEdges, ReferenceEdges, random_origin
+from daskbfs.graph.graph import Graph, Outline
+from daskbfs.kernels.tree_checks import MOST_TREES
+from daskbfs.machine import hardware
+from daskbfs.partition.placement import in_this_process
 from daskbfs.progress import Progress
-from daskbfs.result import BFSResult
-from daskbfs.search import bfs
-from daskbfs.trees import Trees, ValidationError
+from daskbfs.validation.trees import Trees, ValidationError
 
 _BYTES_PER_EDGE = 8
 _BYTES_PER_TREE = 9  # and vertex: parents, as found and to be checked, and levels
@@ -87,7 +87,7 @@ class Room:
         if workers is None or any(is_here(worker) for worker in workers):
             needed += construction_bytes(n, m)
         builds_here = workers is None or in_this_process(workers)
-        return cls(needed, m * _BYTES_PER_EDGE, machine.available_bytes(), builds_here)
+        return cls(needed, m * _BYTES_PER_EDGE, hardware.available_bytes(), builds_here)
 
     @property
     def keeps_edges(self) -> bool:
@@ -96,7 +96,7 @@ class Room:
 
     def check(self) -> None:
         """Refuse a run that cannot fit."""
-        machine.require_memory(
+        hardware.require_memory(
             self.needed, "this run", "take a smaller --scale, or workers on other machines"
         )
 
@@ -104,7 +104,7 @@ class Room:
         takes = self.needed + (self.edges if self.keeps_edges else 0)
         how = "stored" if self.keeps_edges else "made again for each pass"
         return (
-            f"needs about {machine.human_bytes(takes)}, and {machine.human_bytes(self.free)} are "
+            f"needs about {hardware.human_bytes(takes)}, and {hardware.human_bytes(self.free)} are "
             f"free here; edges are {how}"
         )
 

@@ -24,13 +24,14 @@ from typing import Any
 import click
 import numpy as np
 
-from daskbfs import __version__, machine
-from daskbfs.construction import construct
-from daskbfs.edges import ArrayEdges
-from daskbfs.generate import KroneckerEdges, kronecker
-from daskbfs.graph import Graph
+from daskbfs import __version__
+from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.graph.build import construct
+from daskbfs.graph.edge_stream import ArrayEdges
+from daskbfs.graph.generators import KroneckerEdges, kronecker
+from daskbfs.graph.graph import Graph
+from daskbfs.machine import hardware
 from daskbfs.progress import Progress, bars, silent
-from daskbfs.search import bfs
 
 Times = dict[str, float]
 _REFERENCE_PIECE = 512  # words of the reference's counters
@@ -54,7 +55,7 @@ def main(
     quiet: bool,
 ) -> None:
     """Time kernels and searches on Kronecker graphs of edgefactor 16."""
-    report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "scales": {}}
+    report: dict[str, Any] = {"daskbfs": __version__, "machine": hardware.describe(), "scales": {}}
     for scale in scales or (22,):
         figures: dict[str, Any] = {}
         load = _load_reference(reference) if reference else None
@@ -183,8 +184,8 @@ def _built(graph: Graph, seconds: float) -> Times:
     return {
         "seconds": seconds,
         "graph_bytes": graph.nbytes,
-        "peak_bytes": machine.peak_bytes(),
-        "peak_to_graph": machine.peak_bytes() / graph.nbytes,
+        "peak_bytes": hardware.peak_bytes(),
+        "peak_to_graph": hardware.peak_bytes() / graph.nbytes,
     }
 
 
@@ -196,7 +197,7 @@ def _show(scale: int, figures: dict[str, Any]) -> None:
             click.echo(
                 f"scale {scale}  {name:12} {built['seconds']:8.2f} s, "
                 f"peak {built['peak_to_graph']:.2f} x the graph's "
-                f"{machine.human_bytes(built['graph_bytes'])}"
+                f"{hardware.human_bytes(built['graph_bytes'])}"
             )
     for name in ("kernel", "search", "level", "resident", "reference"):
         if name in figures:

@@ -17,10 +17,11 @@ from typing import Any
 
 import click
 
-from daskbfs import __version__, machine
+from daskbfs import __version__
 from daskbfs.bench.trials import timed_in_turns
-from daskbfs.convert import to_networkx
-from daskbfs.generate import kronecker
+from daskbfs.graph.generators import kronecker
+from daskbfs.interop.convert import to_networkx
+from daskbfs.machine import hardware
 from daskbfs.progress import bars
 
 _BACKENDS = ("networkx", "daskbfs")
@@ -57,7 +58,7 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
         rows.append({"name": name, "networkx_seconds": theirs, "daskbfs_seconds": ours})
         click.echo(f"{name:36} {theirs * 1e3:9.1f} ms {ours * 1e3:9.1f} ms {theirs / ours:7.1f} x")
     if json_file:
-        report = {"daskbfs": __version__, "machine": machine.describe(), "scale": scale}
+        report = {"daskbfs": __version__, "machine": hardware.describe(), "scale": scale}
         report |= {"first_seconds": first, "rows": rows}
         Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
 

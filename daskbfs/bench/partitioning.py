@@ -18,16 +18,17 @@ from typing import Any
 import click
 from distributed import Client
 
-from daskbfs import __version__, machine
-from daskbfs.cluster import local_cluster
-from daskbfs.distribution import DistributedGraph, distribute, spread
-from daskbfs.generate import kronecker, uniform
-from daskbfs.graph import Graph
-from daskbfs.plots import canvas, check_picture, save
+from daskbfs import __version__
+from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.cluster.local import local_cluster
+from daskbfs.distribution.distributed_graph import DistributedGraph, distribute, spread
+from daskbfs.graph.generators import kronecker, uniform
+from daskbfs.graph.graph import Graph
+from daskbfs.machine import hardware
+from daskbfs.partition.strategy import STRATEGIES
+from daskbfs.plotting.pictures import canvas, check_picture, save
 from daskbfs.progress import Progress, bars, silent
-from daskbfs.search import bfs
-from daskbfs.series import COLOURS
-from daskbfs.strategy import STRATEGIES
+from daskbfs.telemetry.views import COLOURS
 
 SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
 _NOISE = 1.05  # what two rates must differ by to be called different
@@ -61,8 +62,8 @@ def main(
         check_picture(plot_file)
     report: dict[str, Any] = {
         "daskbfs": __version__,
-        "machine": machine.describe(),
-        "devices": f"{n_workers} CPU workers on {machine.n_cores()} cores",
+        "machine": hardware.describe(),
+        "devices": f"{n_workers} CPU workers on {hardware.n_cores()} cores",
         "sweeps": [],
     }
     with bars(quiet=quiet) as progress:

@@ -19,15 +19,16 @@ import click
 import numpy as np
 from numba import njit, prange
 
-from daskbfs import __version__, machine
+from daskbfs import __version__
+from daskbfs.algorithms.pagerank.api import pagerank
 from daskbfs.bench.trials import timed_in_turns
-from daskbfs.generate import kronecker
-from daskbfs.graph import Graph
+from daskbfs.graph.generators import kronecker
+from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_arcs
-from daskbfs.kernels.pagerank import pull_ranks
+from daskbfs.kernels.cpu.pagerank import pull_ranks
 from daskbfs.kernels.threads import n_threads
+from daskbfs.machine import hardware
 from daskbfs.progress import bars, silent
-from daskbfs.ranking import pagerank
 
 _DAMPING = 0.85
 
@@ -61,7 +62,7 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     report: dict[str, Any] = {
         "daskbfs": __version__,
-        "machine": machine.describe(),
+        "machine": hardware.describe(),
         "scale": scale,
         "arcs": graph.n_arcs,
         "iteration_seconds": medians,

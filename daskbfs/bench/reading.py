@@ -19,10 +19,11 @@ from typing import Any
 
 import click
 
-from daskbfs import __version__, machine
+from daskbfs import __version__
 from daskbfs.bench.trials import timed_in_turns
 from daskbfs.io import converter, open_file, read_graph
 from daskbfs.io.spec import open_origin
+from daskbfs.machine import hardware
 from daskbfs.progress import Progress, bars
 
 _FORMATS = ("el", "el.gz", "el.zst", "csv", "mtx", "parquet", "npz", "sg", "dbfs")
@@ -57,7 +58,11 @@ def main(
             kind: file.stat().st_size for file in files for kind in [file.name.partition(".")[2]]
         }
         seconds = timed_in_turns(ways, rounds, progress)
-    report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "scale": scale}
+    report: dict[str, Any] = {
+        "daskbfs": __version__,
+        "machine": hardware.describe(),
+        "scale": scale,
+    }
     report["rows"] = []
     for name, times in seconds.items():
         n_bytes, median = size[name.partition(",")[0]], statistics.median(times)

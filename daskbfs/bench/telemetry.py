@@ -22,14 +22,15 @@ from typing import Any
 import click
 import numpy as np
 
-from daskbfs import __version__, config, machine
-from daskbfs.cluster import local_cluster
-from daskbfs.convert import from_edges
-from daskbfs.distribution import DistributedGraph, distribute
-from daskbfs.generate import kronecker
-from daskbfs.graph import Graph
+from daskbfs import __version__, config
+from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.cluster.local import local_cluster
+from daskbfs.distribution.distributed_graph import DistributedGraph, distribute
+from daskbfs.graph.generators import kronecker
+from daskbfs.graph.graph import Graph
+from daskbfs.interop.convert import from_edges
+from daskbfs.machine import hardware
 from daskbfs.progress import Progress, bars
-from daskbfs.search import bfs
 
 _PATHS = {1: (50, 5000), 2: (50,)}  # edges, by the number of workers
 
@@ -44,7 +45,7 @@ def main(scale: int, rounds: int, n_sources: int, json_file: str | None, quiet: 
     """Time searches with telemetry and without, by one worker in here and by two processes."""
     if not config.get("telemetry.enabled"):
         raise click.UsageError("daskbfs.telemetry.enabled is false: there is nothing to compare")
-    report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "cases": []}
+    report: dict[str, Any] = {"daskbfs": __version__, "machine": hardware.describe(), "cases": []}
     with bars(quiet=quiet) as progress:
         graph = kronecker(scale, progress=progress)
         for n_workers in (1, 2):

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from distributed import Client
-from distributed.comm.addressing import normalize_address, parse_address, parse_host_port
-from distributed.utils import get_ip
-
-from daskbfs import __version__, config, machine
-from daskbfs.cluster import local_cluster, tune
-from daskbfs.construction import build_graph
-from daskbfs.distribution import DistributedGraph, distribute
-from daskbfs.edges import Origin
-from daskbfs.engine import require_graph
-from daskbfs.graph import Graph, Outline
-from daskbfs.hybrid import HybridCluster
-from daskbfs.placement import in_this_process
-from daskbfs.placement import machine as machine_of
+from daskbfs import __version__, config
+from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.algorithms.bfs.result import BFSResult
+from daskbfs.distribution.distributed_graph import DistributedGraph, require_graph
+from daskbfs.graph.graph import Graph, Outline
+from daskbfs.machine import hardware
+from daskbfs.names import Device
 from daskbfs.progress import Progress, silent
-from daskbfs.result import BFSResult
-from daskbfs.search import bfs
-from daskbfs.types import Device
-from daskbfs.validation import ValidationError, validate
+from daskbfs.validation.validate import ValidationError, validate
 
 
 @dataclass(slots=True)
@@ -41,90 +30,6 @@ class Trials:
     records: list[dict[str, Any]] = field(default_factory=list)
     validated: bool | None = None
     failure: ValidationError | None = None
-
-
-@contextlib.contextmanager
-def client_for(
-    *,
-    direct: bool,
-    n_workers: int | None = None,
-    scheduler: str | None = None,
-    devices: Sequence[Device] = (),
-) -> Iterator[Client | None]:
-    """A client of the cluster to search on, a given one or one of our own; None is without Dask."""
-    if direct:
-        yield None
-    elif scheduler is not None:
-        check_address(scheduler)
-        with Client(scheduler, set_as_default=False) as client, tune(client):
-            yield client
-    else:
-        cluster: Any
-        if devices:
-            cluster = HybridCluster(*[devices.count(kind) for kind in Device])
-        else:
-            cluster = local_cluster(n_workers or 1)
-        with cluster, cluster.get_client() as client:
-            yield client
-
-
-def place(
-    origin: Origin,
-    client: Client | None,
-    *,
-    strategy: str = "auto",
-    cpu_share: float | None = None,
-    seed: int | None = None,
-    progress: Progress = silent,
-) -> Graph | DistributedGraph:
-    """Build a graph where it is to be searched; workers in other processes build it themselves."""
-    if client is None:
-        return build_graph(origin, progress)
-    here = in_this_process(require_workers(client))
-    placed: DistributedGraph = distribute(
-        build_graph(origin, progress) if here else origin,
-        client,
-        strategy=strategy,
-        cpu_share=cpu_share,
-        seed=seed,
-        progress=progress,
-    )
-    return placed
-
-
-def require_workers(client: Client) -> list[str]:
-    """The workers of a cluster, by address; an error where there are none."""
-    workers = list(client.nthreads())
-    if not workers:
-        scheduler: Any = client.scheduler
-        raise RuntimeError(
-            f"the cluster at {scheduler.address} has no workers: start some, for example with "
-            f"'dask worker {scheduler.address}'"
-        )
-    return workers
-
-
-def is_here(worker: str) -> bool:
-    """Whether a worker is on this machine, as far as its address tells."""
-    return worker.startswith("inproc://") or machine_of(worker) in ("127.0.0.1", "::1", get_ip())
-
-
-def check_address(scheduler: str) -> None:
-    """Refuse what is no address, before a client waits for it."""
-    try:
-        scheme, location = parse_address(normalize_address(scheduler))
-        if scheme in ("tcp", "tls"):
-            parse_host_port(location)
-    except ValueError as error:
-        raise ValueError(
-            f"scheduler {scheduler!r} is no address ({error}): give, for example, "
-            "tcp://127.0.0.1:8786"
-        ) from None
-
-
-def built_seconds(placed: Graph | DistributedGraph) -> float:
-    """How long the construction took."""
-    return require_graph(placed).construction_seconds
 
 
 def run_trials(
@@ -184,9 +89,9 @@ def graph_record(graph: Outline, n_bytes: int) -> dict[str, Any]:
 
 def process_peaks(placed: Graph | DistributedGraph) -> list[int]:
     """The most memory that each process of the job ever held, this one first."""
-    peaks = [machine.peak_bytes()]
+    peaks = [hardware.peak_bytes()]
     if isinstance(placed, DistributedGraph) and not placed.placement.in_this_process:
-        peaks += placed.client.run(machine.peak_bytes).values()
+        peaks += placed.client.run(hardware.peak_bytes).values()
     return peaks
 
 
@@ -204,7 +109,7 @@ def surroundings(placed: Graph | DistributedGraph) -> dict[str, Any]:
         strategy = placed.strategy
     return {
         "daskbfs": __version__,
-        "machine": machine.describe(),
+        "machine": hardware.describe(),
         "cluster": cluster,
         "graph": graph_record(graph, n_bytes) | {"peak_bytes": sum(process_peaks(placed))},
         "strategy": strategy,

@@ -15,16 +15,17 @@ from typing import Any
 
 import click
 
-from daskbfs import __version__, machine
+from daskbfs import __version__
+from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.bench.graph500 import stored
 from daskbfs.bench.trials import timed_in_turns
-from daskbfs.construction import construct
-from daskbfs.generate import KroneckerEdges
-from daskbfs.kernels.tree import MOST_TREES
+from daskbfs.graph.build import construct
+from daskbfs.graph.generators import KroneckerEdges
+from daskbfs.kernels.tree_checks import MOST_TREES
+from daskbfs.machine import hardware
 from daskbfs.progress import bars
-from daskbfs.search import bfs
-from daskbfs.trees import Trees
-from daskbfs.validation import validate
+from daskbfs.validation.trees import Trees
+from daskbfs.validation.validate import validate
 
 
 @click.command()
@@ -54,7 +55,11 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
             f"edges, {MOST_TREES} trees": together,
         }
         seconds = timed_in_turns(ways, rounds, progress)
-    report: dict[str, Any] = {"daskbfs": __version__, "machine": machine.describe(), "scale": scale}
+    report: dict[str, Any] = {
+        "daskbfs": __version__,
+        "machine": hardware.describe(),
+        "scale": scale,
+    }
     report["seconds"] = {name: statistics.median(times) for name, times in seconds.items()}
     for name, median in report["seconds"].items():
         click.echo(

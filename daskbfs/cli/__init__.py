@@ -8,13 +8,18 @@ from __future__ import annotations
 import click
 
 from daskbfs import __version__
-from daskbfs.cli.benchmarks import compare_runs, graph500
-from daskbfs.cli.calibrating import calibrate
-from daskbfs.cli.comparing import compare
-from daskbfs.cli.graphs import convert, partition
-from daskbfs.cli.searching import pagerank, run
-from daskbfs.cli.showing import doctor, report
-from daskbfs.cli.starting import cluster, completion
+from daskbfs.cli.calibrate import calibrate
+from daskbfs.cli.cluster import cluster
+from daskbfs.cli.compare import compare
+from daskbfs.cli.compare_runs import compare_runs
+from daskbfs.cli.completion import completion
+from daskbfs.cli.convert import convert
+from daskbfs.cli.doctor import doctor
+from daskbfs.cli.graph500 import graph500
+from daskbfs.cli.pagerank import pagerank
+from daskbfs.cli.partition import partition
+from daskbfs.cli.report import report
+from daskbfs.cli.run import run
 
 
 @click.group("bfs", context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,8 +12,8 @@ from typing import Any
 from distributed import Client
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-from daskbfs.installed import MissingPackageError
-from daskbfs.recorder import Recorder
+from daskbfs.machine.devices import MissingPackageError
+from daskbfs.telemetry.recorder import Recorder
 
 PAGE = "bfs"
 

@@ -16,8 +16,10 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from daskbfs.records import SearchRecord, State
-from daskbfs.series import (
+from daskbfs.names import Device, Direction
+from daskbfs.telemetry.levels import PHASES, LevelTable
+from daskbfs.telemetry.records import SearchRecord, State
+from daskbfs.telemetry.views import (
     BUSY_COLOUR,
     COLOURS,
     DEVICE_COLOURS,
@@ -27,8 +29,6 @@ from daskbfs.series import (
     levels_of,
     workers_of,
 )
-from daskbfs.telemetry import PHASES, LevelTable
-from daskbfs.types import Device, Direction
 
 _HEIGHT = 300
 _TOOLS = "pan,wheel_zoom,box_zoom,reset,save"

@@ -17,9 +17,9 @@ from bokeh.models import (
 )
 
 from daskbfs.dashboard.panes import Names, levels_shown
-from daskbfs.machine import human_bytes
-from daskbfs.records import GraphRecord, SearchRecord
-from daskbfs.series import workers_of
+from daskbfs.machine.hardware import human_bytes
+from daskbfs.telemetry.records import GraphRecord, SearchRecord
+from daskbfs.telemetry.views import workers_of
 
 _MOST_ROWS = 12  # that are seen without scrolling
 _TEXT, _COUNT, _TENTH, _THOUSANDTH = "", "0,0", "0,0.0", "0,0.000"

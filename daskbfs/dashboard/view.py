@@ -11,10 +11,10 @@ from bokeh.models import Div, Toggle
 
 from daskbfs.dashboard.panes import FrontierPane, LevelsPane, PhasesPane, WorkersPane
 from daskbfs.dashboard.tables import DevicesPane, PartitionsPane, RecordsPane, SearchesPane
-from daskbfs.machine import human_rate
-from daskbfs.recorder import Recorder
-from daskbfs.records import SearchRecord, State
-from daskbfs.telemetry import EMULATED_NOTE
+from daskbfs.machine.hardware import human_rate
+from daskbfs.telemetry.levels import EMULATED_NOTE
+from daskbfs.telemetry.recorder import Recorder
+from daskbfs.telemetry.records import SearchRecord, State
 
 PANES = {
     "levels": LevelsPane,

@@ -9,9 +9,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from daskbfs.construction import build_graph
-from daskbfs.edges import Block, BothWays, Origin
-from daskbfs.graph import Graph
+from daskbfs.graph.build import build_graph
+from daskbfs.graph.edge_stream import Block, BothWays, Origin
+from daskbfs.graph.graph import Graph
 from daskbfs.io import compression
 from daskbfs.io.formats import FORMATS, Format, format_of
 from daskbfs.io.location import Location

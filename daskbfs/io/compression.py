@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import IO, Any, cast
 
-from daskbfs.installed import MissingPackageError
+from daskbfs.machine.devices import MissingPackageError
 
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import IO
 
-from daskbfs.edges import EdgeStream
-from daskbfs.graph import Graph
+from daskbfs.graph.edge_stream import EdgeStream
+from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_arcs, require_numbered
 from daskbfs.io.location import Location
 from daskbfs.io.text import TextEdges, are_counts, edge_lines, opened_lines

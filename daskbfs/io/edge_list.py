@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO
 
-from daskbfs.edges import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, EdgeStream
 from daskbfs.io.location import Location
 from daskbfs.io.text import TextEdges, edge_lines
 

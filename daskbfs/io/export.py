@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from daskbfs.edges import Block
-from daskbfs.graph import Graph, Rows
+from daskbfs.graph.csr import Rows
+from daskbfs.graph.edge_stream import Block
+from daskbfs.graph.graph import Graph
 from daskbfs.kernels.export import export_rows
 from daskbfs.kernels.threads import n_threads
 from daskbfs.progress import Progress

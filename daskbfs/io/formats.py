@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import IO
 
-from daskbfs.edges import Block, EdgeStream
-from daskbfs.graph import Graph
+from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.graph import Graph
 from daskbfs.io import (
     compression,
     dimacs,

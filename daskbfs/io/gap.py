@@ -12,8 +12,8 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.edges import BLOCK_EDGES, Block, EdgeStream
-from daskbfs.graph import Graph
+from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream
+from daskbfs.graph.graph import Graph
 from daskbfs.io.export import degrees, exported_rows, offsets_of, require_numbered
 from daskbfs.io.location import Location, read_array, require_rising
 from daskbfs.io.symmetry import Symmetry

@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.edges import BLOCK_EDGES, Block, EdgeStream
+from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream
 from daskbfs.io.location import Location, read_array
 
 _PACKED = np.dtype([("low", "<u4", 2), ("high", "<i2", 2)])

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from daskbfs.edges import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, EdgeStream
 from daskbfs.io.location import Location
 from daskbfs.io.text import TextEdges, are_counts, opened_lines
 

@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from daskbfs.target import require_target, whole_file
+from daskbfs.machine.atomic_file import require_target, whole_file
 
 _PROTOCOL = re.compile(r"([a-z][a-z0-9+.-]*)(://|::)")  # of an address, or of a chain of them
 

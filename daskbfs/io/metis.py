@@ -12,13 +12,13 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.edges import Block, EdgeStream
-from daskbfs.graph import Graph
+from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_rows, require_numbered
 from daskbfs.io.location import Location
 from daskbfs.io.symmetry import Symmetry
 from daskbfs.io.text import are_counts, opened_lines, whole_lines
-from daskbfs.kernels import text as kernels
+from daskbfs.kernels import parse as kernels
 from daskbfs.progress import Progress
 
 _COMMENTS = np.frombuffer(b"%", np.uint8).copy()

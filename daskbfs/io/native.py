@@ -18,17 +18,18 @@ from typing import IO
 import numpy as np
 
 from daskbfs import config
-from daskbfs.edges import Block, EdgeStream
-from daskbfs.graph import Graph, Rows, word_padded
+from daskbfs.graph.csr import Rows, word_padded
+from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.graph import Graph
+from daskbfs.graph.ordering import Locality
+from daskbfs.graph.vertex_ids import DenseIds, Ids, SparseIds
 from daskbfs.io.export import exported_pairs
 from daskbfs.io.location import Location, read_array, require_rising
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.export import checksum, largest_but
 from daskbfs.kernels.threads import n_threads
-from daskbfs.locality import Locality
+from daskbfs.kernels.vertex_numbers import MAX_VERTICES, NONE
 from daskbfs.progress import Progress, silent
-from daskbfs.types import MAX_VERTICES, NONE
-from daskbfs.vertices import DenseIds, Ids, SparseIds
 
 _MAGIC = b"\x93DASKBFS"
 _VERSION = 1

@@ -16,11 +16,11 @@ from typing import IO, ClassVar
 
 import numpy as np
 
-from daskbfs import machine
-from daskbfs.edges import BLOCK_EDGES, ArrayEdges, Block, EdgeStream, edge_arrays
-from daskbfs.graph import Graph
+from daskbfs.graph.edge_stream import BLOCK_EDGES, ArrayEdges, Block, EdgeStream, edge_arrays
+from daskbfs.graph.graph import Graph
 from daskbfs.io.export import csr_columns, require_numbered
 from daskbfs.io.location import Location, read_array, require_rising
+from daskbfs.machine import hardware
 from daskbfs.progress import Progress
 
 _ENDS = {
@@ -97,7 +97,7 @@ def _array_head(archive: zipfile.ZipFile, member: str) -> tuple[tuple[int, ...],
         or min(shape, default=0) < 0
     ):
         raise ValueError(f"{member} of shape {shape} is larger than its {info.file_size} bytes")
-    machine.require_memory(info.file_size, f"{member} of a .npz file", "take a smaller file")
+    hardware.require_memory(info.file_size, f"{member} of a .npz file", "take a smaller file")
     return shape, dtype
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from daskbfs.edges import Origin
-from daskbfs.generate import KINDS, random_origin
+from daskbfs.graph.edge_stream import Origin
+from daskbfs.graph.generators import KINDS, random_origin
 from daskbfs.io import open_file
 
 

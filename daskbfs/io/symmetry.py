@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from daskbfs.edges import Block
+from daskbfs.graph.edge_stream import Block
 from daskbfs.kernels.export import take_once
 
 

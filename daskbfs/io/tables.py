@@ -16,11 +16,11 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from daskbfs.columns import named_columns, table_ends
-from daskbfs.edges import Block, EdgeStream
-from daskbfs.installed import require_package
+from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.edge_table import named_columns, table_ends
 from daskbfs.io.location import Location
 from daskbfs.io.text import edge_lines, opened, opened_lines
+from daskbfs.machine.devices import require_package
 
 _COLUMNS = ("source", "target")
 _SEPARATORS = (",", "\t", ";")

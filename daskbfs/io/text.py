@@ -13,12 +13,12 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs import machine
-from daskbfs.edges import Block
+from daskbfs.graph.edge_stream import Block
 from daskbfs.io import compression
 from daskbfs.io.location import Location
-from daskbfs.kernels import text as kernels
+from daskbfs.kernels import parse as kernels
 from daskbfs.kernels.threads import n_threads
+from daskbfs.machine import hardware
 
 _READ_BYTES = 2**24
 _SHORTEST_LINE = 4  # "0 1\n"
@@ -139,7 +139,7 @@ def whole_lines(
             if n_rest + 1 >= len(buffer):  # a line that is longer than all
                 if longest is not None and n_rest > longest:
                     raise Lines(location, begin, buffer, n_rest).wrong(0, kernels.TOO_LONG, what, 0)
-                machine.require_memory(
+                hardware.require_memory(
                     2 * len(buffer), f"a line of {location.name}", "is it text at all?"
                 )
                 buffer.extend(bytes(len(buffer)))

@@ -1,1 +1,1 @@
-"""Whatever touches an edge: arrays in, counts out."""
+"""Compiled loops: arrays in, counts out."""

@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from daskbfs.kernels.compiling import inlined
+from daskbfs.kernels.compile import inlined
 
 WORD_BITS = 64
 ONE = np.uint64(1)

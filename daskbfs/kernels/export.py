@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from daskbfs.kernels.bitmap import atomic_add, shared_counter
-from daskbfs.kernels.compiling import inlined, kernel
-from daskbfs.kernels.generate import mix
+from daskbfs.kernels.compile import inlined, kernel
+from daskbfs.kernels.generators import mix
 from daskbfs.kernels.thread_pool import in_parallel, part_of
 
 _PIECE_ROWS = 256

@@ -13,9 +13,9 @@ from daskbfs.kernels.bitmap import (
     shared_counter,
     trailing_zeros,
 )
-from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.compile import inlined, kernel
 from daskbfs.kernels.thread_pool import in_parallel
-from daskbfs.types import NONE
+from daskbfs.kernels.vertex_numbers import NONE
 
 _PIECE = 1024  # rows that a thread claims at once
 

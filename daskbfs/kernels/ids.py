@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from daskbfs.kernels.compiling import inlined, kernel
+from daskbfs.kernels.compile import inlined, kernel
 from daskbfs.kernels.thread_pool import in_parallel, part_of
-from daskbfs.types import NONE
+from daskbfs.kernels.vertex_numbers import NONE
 
 
 @inlined

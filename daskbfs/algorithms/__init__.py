@@ -1,0 +1,1 @@
+"""Graph algorithms on the engine, a folder each."""

@@ -1,0 +1,1 @@
+"""Breadth-first search: the function, the program, and what it returns."""

@@ -1,0 +1,404 @@
+"""Breadth-first search as a program: direction-optimized, over any number of partitions.
+
+Every partition keeps a bitmap of all visited vertices and takes each merged frontier into it. A
+top-down step finds vertices of other partitions too, and keeps their parents to itself until the
+end: only visited bits travel during a search. A bottom-up step finds own rows only. Where
+accelerators mirror the CPU's partitions, either these search a level or the mirrors do; whoever
+waits takes the frontier in, and mirrors owe what they found to the owners.
+Method: Sallinen, Gharaibeh, Ripeanu (Accelerating Direction-Optimized BFS on Hybrid Architectures).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from daskbfs.algorithms.bfs.direction import Choice, Implementation, Policy, Summary
+from daskbfs.algorithms.bfs.frontier import Frontier
+from daskbfs.algorithms.bfs.state import Lease
+from daskbfs.engine.program import Part
+from daskbfs.kernels.buffers import owned
+from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
+from daskbfs.kernels.threads import n_threads
+from daskbfs.kernels.vertex_numbers import NONE
+from daskbfs.names import Direction
+from daskbfs.partition.memory_space import HostHome
+from daskbfs.partition.numbering import Numbering
+from daskbfs.partition.partition import Partition
+from daskbfs.telemetry.levels import LevelRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What starts a level: the frontier, the way to search it, and how the search stands."""
+
+    level: int
+    frontier: Frontier
+    direction: Direction
+    summary: Summary
+    wanted: tuple[int, ...] | None
+    """Targets not yet reached; None when there are none to wait for."""
+    implementation: Implementation | None = None
+    """None: all partitions search, each on its device."""
+
+
+class LastMessage(Message):
+    """The message of a search that is done: its type tells, without a look inside."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one partition, or all of one worker, found in a level."""
+
+    found: tuple[Frontier, ...]
+    scout_count: float
+    records: tuple[LevelRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BFS:
+    """A search from one source; vertices are global ids."""
+
+    source: int
+    degree: int
+    policy: Policy
+    depth_limit: int | None = None
+    targets: tuple[int, ...] | None = None
+    serial_arcs: int = 4096
+    choice: Choice | None = None
+    """Between partitions and their mirrors; None leaves these idle."""
+
+    def warm(self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
+        """Load the kernels of a search, and touch its memory."""
+        from daskbfs.algorithms.bfs.warmup import touch, warm_kernels, warm_mirror
+
+        device = partitions[0].home.device
+        warm_kernels(indptr_dtype, n_partitions, device)
+        if any(partition.mirror for partition in partitions):
+            warm_mirror(device)
+        touch(partitions)
+
+    def first(self, numbering: Numbering) -> Message:
+        """The source alone is the frontier."""
+        frontier = Frontier(1, ids=np.array([self.source], np.uint32))
+        summary = Summary.at_source(numbering.n_rows, numbering.n_arcs, self.degree)
+        return self._decide(numbering, 0, frontier, Direction.TOP_DOWN, summary, self.targets)
+
+    def _decide(
+        self,
+        numbering: Numbering,
+        level: int,
+        frontier: Frontier,
+        direction: Direction,
+        summary: Summary,
+        wanted: tuple[int, ...] | None,
+    ) -> Message:
+        """The message for a level: which way, or not at all."""
+        if wanted is not None:
+            wanted = tuple(v for v in wanted if not frontier.holds(v))
+        done = not frontier.size or level == self.depth_limit or wanted == ()
+        kind = LastMessage if done else Message
+        if not done:
+            direction = self.policy(direction, summary)
+        implementation = None
+        if numbering.mirrored and self.choice is not None:
+            implementation = self.choice(direction, summary)
+        return kind(level, frontier, direction, summary, wanted, implementation)
+
+    def open(self, partition: Partition, worker: str | None) -> Lease:
+        """Only the source and the padding rows are visited."""
+        with partition.home.active():
+            lease = Lease(partition, worker)
+            padding = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
+            lease.visited[:] = 0
+            lease.visited[partition.words.stop - 1] = padding
+            lease.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
+            lease.parent[partition.n_rows :] = NONE
+            if partition.rows.start <= self.source < partition.rows.stop:
+                vertex = partition.numbering.vertex[self.source]
+                lease.parent[self.source - partition.first] = vertex
+        return lease
+
+    def compute(self, partition: Partition, lease: Lease, message: Message) -> Reply:
+        """Search one level."""
+        start = time.perf_counter()
+        home, frontier = partition.home, message.frontier
+        with lease.level(message.level), home.active():
+            here = self._arrived(partition, message)
+            if _waits(partition, message):
+                self._enter(partition, lease, here)
+                counts = None
+            elif message.direction is Direction.TOP_DOWN:
+                few = message.summary.scout_count < self.serial_arcs
+                counts = self._top_down(partition, lease, frontier, here, 1 if few else n_threads())
+            else:
+                cached = message.implementation is Implementation.BGC
+                counts = self._bottom_up(partition, lease, here, n_threads(), cached)
+        found, scout_count, examined = counts or (None, 0.0, 0)
+        record = LevelRecord(
+            level=message.level,
+            direction=message.direction,
+            device=home.device,
+            partition=partition.number,
+            worker=lease.worker,
+            frontier_vertices=frontier.size,
+            edges_examined=examined,
+            kernel_seconds=time.perf_counter() - start,
+            exchanged_bytes=0 if _alone(partition) else frontier.nbytes,
+            scout_count=round(message.summary.scout_count),
+        )
+        return Reply(() if found is None else (found,), scout_count, (record,))
+
+    def _arrived(self, partition: Partition, message: Message) -> Frontier:
+        """The frontier in the partition's home; alone, only the first comes from elsewhere."""
+        frontier, put = message.frontier, partition.home.put
+        if _alone(partition) and message.level > 0:
+            return frontier
+        if frontier.words is None:
+            return Frontier(frontier.size, ids=put(frontier.ids[: frontier.size]))  # type: ignore[index]
+        return Frontier(frontier.size, words=put(frontier.words))
+
+    def _top_down(
+        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
+    ) -> tuple[Frontier, float, int]:
+        """Let the frontier's own rows look for neighbours."""
+        home, numbering = partition.home, partition.numbering
+        self._enter(partition, lease, here)
+        queue, size = self._own_rows(partition, lease, frontier, here, threads)
+        ids = lease.spare_queue(queue)
+        awake_count, scout_count, examined = home.kernels.top_down(
+            partition.out.indptr,
+            partition.out.indices,
+            home.vertex[partition.rows],
+            home.mean_degree,
+            partition.first,
+            lease.parent,
+            lease.elsewhere,
+            lease.visited,
+            queue,
+            size,
+            ids,
+            threads,
+        )
+        if numbering.n_partitions == 1:
+            return Frontier(awake_count, ids=ids), scout_count, examined
+        found = home.get(ids[:awake_count])
+        claims = numbering.arrays.take(numbering.n_global, np.uint32)
+        first, n_rows = np.uint32(partition.first), np.uint32(partition.n_padded)
+        lease.claims.append(claims[: outsiders(found, first, n_rows, claims)].copy())
+        return Frontier(awake_count, ids=found), scout_count, examined
+
+    def _bottom_up(
+        self, partition: Partition, lease: Lease, here: Frontier, threads: int, cached: bool
+    ) -> tuple[Frontier, float, int]:
+        """Let own rows look for a parent in the frontier."""
+        home, alone = partition.home, _alone(partition)
+        self._enter(partition, lease, here)
+        bitmap = self._bitmap(lease, here, home, threads)
+        words = lease.spare_bitmap(bitmap)
+        if not alone:
+            words = words[: partition.n_padded // 64]
+        kernels = home.kernels
+        search = kernels.bottom_up_cached if cached else kernels.bottom_up
+        awake_count, scout_count, examined = search(
+            partition.into.indptr,
+            partition.into.indices,
+            partition.into.hub,
+            partition.hub_vertex,
+            home.vertex,
+            home.mean_degree[partition.words],
+            partition.into.n_long_rows,
+            lease.parent,
+            lease.visited[partition.words],
+            bitmap,
+            words,
+            threads,
+        )
+        if not alone:
+            words = home.get(words)
+        found = Frontier(awake_count, words=words, first_word=partition.words.start)
+        return found, scout_count, examined
+
+    def _enter(self, partition: Partition, lease: Lease, here: Frontier) -> None:
+        """Take a merged frontier in: what others found is visited here too."""
+        if _alone(partition):
+            return
+        kernels = partition.home.kernels
+        if here.words is None:
+            first = np.uint32(partition.first)
+            lease.missing += kernels.enter_ids(here.ids, first, lease.visited, lease.parent)
+            return
+        mine = partition.words
+        lease.missing += kernels.enter(here.words[mine], lease.visited[mine], lease.parent)
+        lease.visited |= here.words
+
+    def _own_rows(
+        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
+    ) -> tuple[np.ndarray, int]:
+        """The frontier's rows in this partition, as a queue."""
+        home = partition.home
+        if _alone(partition):
+            if here.ids is None:
+                here.ids = lease.queues[0]
+                home.kernels.bitmap_to_queue(here.words, here.ids, threads)
+            return here.ids, here.size
+        queue = lease.queues[0]
+        if frontier.words is None:
+            ids = frontier.as_list()
+            mine = ids[(ids >= partition.first) & (ids < partition.rows.stop)]
+            mine = np.sort(mine - np.uint32(partition.first))
+            queue[: mine.size] = home.put(mine)
+            return queue, mine.size
+        return queue, home.kernels.bitmap_to_queue(here.words[partition.words], queue, threads)  # type: ignore[index]
+
+    def _bitmap(self, lease: Lease, here: Frontier, home: HostHome, threads: int) -> np.ndarray:
+        """The frontier as a bitmap over all vertices."""
+        if here.words is None:
+            home.kernels.queue_to_bitmap(here.ids, here.size, lease.bitmaps[0], threads)
+            here.words = lease.bitmaps[0]
+        return here.words
+
+    def message(self, numbering: Numbering, replies: Sequence[Reply]) -> Reply:
+        """One reply for a worker's partitions; alone, a partition speaks for itself."""
+        if numbering.n_partitions == 1:
+            return replies[0]
+        records = tuple(record for reply in replies for record in reply.records)
+        pieces = [piece for reply in replies for piece in reply.found]
+        if len(pieces) > 1 and records[0].direction is Direction.TOP_DOWN:
+            union, _ = _united(numbering, pieces)  # less to send
+            pieces = [union]
+        found = tuple(
+            piece.smaller(numbering.n_words if piece.words is None else piece.words.size)
+            for piece in pieces
+        )
+        return Reply(found, sum(reply.scout_count for reply in replies), records)
+
+    def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
+        """Merge what all workers found, count it, and choose the direction."""
+        pieces = [piece for reply in replies for piece in reply.found]
+        scout_count = sum(reply.scout_count for reply in replies)
+        if numbering.n_partitions == 1:
+            (found,) = pieces
+        elif message.direction is Direction.TOP_DOWN:
+            found, scout_count = _united(numbering, pieces)
+        else:
+            found = _joined(numbering, pieces)
+        if numbering.degree is not None:
+            scout_count = _arcs_of(numbering, numbering.degree, found)
+        summary = message.summary.after(message.direction, found.size, scout_count)
+        return self._decide(
+            numbering, message.level + 1, found, message.direction, summary, message.wanted
+        )
+
+    def done(self, message: Message) -> bool:
+        """Whether the frontier is empty, or a limit or all targets are reached."""
+        return isinstance(message, LastMessage)
+
+    def close(self, partition: Partition, lease: Lease, message: Message) -> None:
+        """Visit what others found last, and forget what never was a parent."""
+        lease.check_level(message.level)
+        home = partition.home
+        with home.active():
+            self._enter(partition, lease, self._arrived(partition, message))
+            home.kernels.forget_unvisited(lease.parent, lease.visited[partition.words], n_threads())
+
+    def owed(self, partition: Partition, lease: Lease) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices of other partitions, and the parents that were found for them here."""
+        ids = np.concatenate([np.empty(0, np.uint32), *lease.claims])
+        home = partition.home
+        with home.active():
+            found = home.get(lease.elsewhere[home.put(ids)])
+            if not partition.mirror:
+                return ids, found
+            parent = home.get(lease.parent)  # of rows that are another's, all of them
+        rows = np.flatnonzero(parent != NONE)
+        mine = (rows + partition.first).astype(np.uint32)
+        return np.concatenate([ids, mine]), np.concatenate([found, parent[rows]])
+
+    def settle(
+        self,
+        partition: Partition,
+        lease: Lease,
+        owed: Sequence[tuple[np.ndarray, np.ndarray]],
+    ) -> Part:
+        """By row, the parent as a vertex index; where no own step found one, another's did."""
+        if partition.mirror:
+            return Part(partition.first, np.empty(0, np.uint32))
+        home, missing, first = partition.home, lease.missing, np.uint32(partition.first)
+        with home.active():
+            for ids, found in owed:
+                missing -= home.kernels.adopt(home.put(ids), home.put(found), first, lease.parent)
+            parent = home.get(lease.parent)
+            if missing:
+                visited = home.get(lease.visited[partition.words])
+                row = first_orphan(visited, parent, partition.n_rows)
+                which = f", row {row} among them," if row >= 0 else ""
+                raise RuntimeError(
+                    f"{missing} rows of partition {partition.number}{which} were visited by nobody"
+                )
+        return Part(partition.first, parent)
+
+
+def _alone(partition: Partition) -> bool:
+    """Whether there is no other partition."""
+    return partition.numbering.n_partitions == 1
+
+
+def _arcs_of(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
+    """How many arcs leave a frontier, counted: where rows are in no order, means say little."""
+    if numbering.n_partitions == 1:  # the frontier is still where it was found
+        get = numbering.home.get
+        found = Frontier(
+            found.size,
+            ids=None if found.ids is None else get(found.ids[: found.size]),
+            words=None if found.words is None else get(found.words),
+        )
+    return int(degree[found.as_list()].sum(dtype=np.int64))
+
+
+def _waits(partition: Partition, message: Message) -> bool:
+    """Whether this level is for a partition's mirror to search, or for its owner."""
+    chosen = message.implementation
+    return partition.mirror is not (chosen is not None and chosen.on_mirrors)
+
+
+def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:
+    """What was found in several places, without duplicates, and about how many arcs leave it."""
+    total = sum(piece.size for piece in pieces)
+    if 4 * total <= 8 * numbering.n_words:
+        seen = numbering.arrays.take(numbering.n_words, np.uint64)
+        seen[:] = 0
+        union = np.empty(total, np.uint32)
+        size, scout_count = 0, 0.0
+        for piece in pieces:
+            size, arcs = unite(owned(piece.as_list()), seen, numbering.mean_degree, union, size)
+            scout_count += arcs
+        return Frontier(size, ids=union[:size]), scout_count
+    words = _bitmap_of(numbering, pieces)
+    size, scout_count = weigh(words, numbering.mean_degree)
+    return Frontier(size, words=words).smaller(numbering.n_words), scout_count
+
+
+def _joined(numbering: Numbering, pieces: Sequence[Frontier]) -> Frontier:
+    """What partitions found among their own rows: nothing can be there twice."""
+    size = sum(piece.size for piece in pieces)
+    if 4 * size <= 8 * numbering.n_words:
+        return Frontier(size, ids=np.concatenate([piece.as_list() for piece in pieces]))
+    return Frontier(size, words=_bitmap_of(numbering, pieces))
+
+
+def _bitmap_of(numbering: Numbering, pieces: Sequence[Frontier]) -> np.ndarray:
+    """A bitmap over all vertices of what was found."""
+    words = np.zeros(numbering.n_words, np.uint64)
+    for piece in pieces:
+        if piece.words is None:
+            mark(words, owned(piece.as_list()))
+        else:
+            there = words[piece.first_word : piece.first_word + piece.words.size]
+            np.bitwise_or(there, piece.words, out=there)
+    return words

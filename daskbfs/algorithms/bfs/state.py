@@ -1,0 +1,52 @@
+"""The state of one search on one partition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daskbfs.engine.state import LevelLease
+from daskbfs.partition.partition import Partition
+
+
+class Lease(LevelLease):
+    """What one search writes to on one partition; arrays are over all global ids but for one.
+
+    ``parent`` holds the parents of own rows, and becomes the result. Parents found for rows of
+    other partitions are kept ``elsewhere``, their ids in ``claims``, until the owners are told.
+    """
+
+    __slots__ = (
+        "bitmaps", "claims", "elsewhere", "missing", "parent", "queues", "visited",
+    )  # fmt: skip
+
+    def __init__(self, partition: Partition, worker: str | None) -> None:
+        super().__init__(worker)
+        numbering = partition.numbering
+        take = partition.home.take
+        self.visited = take(numbering.n_words, np.uint64)
+        self.bitmaps = [take(numbering.n_words, np.uint64) for _ in range(2)]
+        self.queues = [take(numbering.n_global, np.uint32) for _ in range(2)]
+        self.parent = take(partition.n_padded, np.uint32)
+        alone = numbering.n_partitions == 1
+        self.elsewhere = take(0 if alone else numbering.n_global, np.uint32)
+        self.missing = 0
+        """Own rows that others found: visited, but without a parent yet."""
+        self.claims: list[np.ndarray] = []
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """All of its memory."""
+        return [self.visited, self.parent, self.elsewhere, *self.bitmaps, *self.queues]
+
+    @property
+    def nbytes(self) -> int:
+        """How much that is."""
+        return sum(array.nbytes for array in self.arrays)
+
+    def spare_queue(self, used: np.ndarray | None) -> np.ndarray:
+        """The queue that is not in use."""
+        return self.queues[1] if used is self.queues[0] else self.queues[0]
+
+    def spare_bitmap(self, used: np.ndarray | None) -> np.ndarray:
+        """The bitmap that is not in use."""
+        return self.bitmaps[1] if used is self.bitmaps[0] else self.bitmaps[0]

@@ -1,0 +1,89 @@
+"""The kernels and the memory of searches, made ready before a clock runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from daskbfs.algorithms.bfs.direction import Implementation, policy
+from daskbfs.algorithms.bfs.program import BFS
+from daskbfs.algorithms.bfs.state import Lease
+from daskbfs.cluster.threads import Share
+from daskbfs.engine.superstep import run_search
+from daskbfs.engine.warmup import partitions_on, tiny_graph
+from daskbfs.kernels.bitmap import WORD_BITS
+from daskbfs.kernels.ids import by_vertex, ids_by_vertex
+from daskbfs.names import Device, Direction
+from daskbfs.partition.footprint import RESULTS
+from daskbfs.partition.layout import lay_out, mirrored
+from daskbfs.partition.memory_space import HostHome
+from daskbfs.partition.partition import Partition
+
+
+@functools.cache
+def warm_kernels(indptr_dtype: str, n_partitions: int = 1, device: Device = Device.CPU) -> None:
+    """Load or compile the kernels of a search, once per process."""
+    graph = tiny_graph(indptr_dtype)
+    for n in {1, min(2, n_partitions)}:
+        partitions = partitions_on(graph, n, device)
+        source = int(lay_out(graph, n).global_id[graph.order[0]])
+        for choose in (_turn, policy("top_down"), policy("bottom_up")):
+            run_search(BFS(source, 1, choose), partitions, Share())
+    _warm_bitmaps(partitions_on(graph, 1, device)[0].home, alone=n_partitions == 1)
+
+
+@functools.cache
+def warm_result(parent_dtype: Any, dense: bool) -> None:
+    """Load or compile what brings results to the user's vertices, in the process that asks."""
+    found, order = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    parent: np.ndarray = np.empty(1, parent_dtype)
+    ids = np.zeros(1, np.int64)
+    if not dense:
+        ids_by_vertex(found, order, ids, parent, 1)
+    elif parent.dtype == np.int32:
+        by_vertex(found.view(np.int32), order, parent, 1)
+    else:
+        by_vertex(found, order, parent, 1)
+
+
+@functools.cache
+def warm_mirror(device: Device) -> None:
+    """Load or compile what only mirrors run."""
+    graph = tiny_graph("uint32")
+    partitions = partitions_on(graph, 2, device, mirrored(lay_out(graph, 1)))
+    program = BFS(0, 1, policy("bottom_up"), choice=_with_cache)
+    run_search(program, partitions, Share())
+
+
+def touch(partitions: Sequence[Partition]) -> None:
+    """Have the memory of one search in place: the first to write to a page waits for it."""
+    with partitions[0].home.active():
+        leases = [Lease(partition, None) for partition in partitions]
+        arrays = [array for lease in leases for array in lease.arrays]
+        earlier = (RESULTS - 1) * list(partitions)
+        arrays += [p.home.take(p.n_padded, np.uint32) for p in earlier]
+        for array in arrays:
+            array.fill(0)
+
+
+def _warm_bitmaps(home: HostHome, *, alone: bool) -> None:
+    """Run what takes in a frontier that is no list; on tiny graphs all are lists."""
+    with home.active():
+        words, visited = (home.put(np.zeros(1, np.uint64)) for _ in range(2))
+        parent = home.put(np.zeros(WORD_BITS, np.uint32))
+        if not alone:
+            home.kernels.enter(words, visited, parent)
+        home.kernels.bitmap_to_queue(words, parent, 1)
+
+
+def _with_cache(direction: Direction, summary: object) -> Implementation:
+    """A choice that no level escapes."""
+    return Implementation.BGC
+
+
+def _turn(now: Direction, summary: object) -> Direction:
+    """A policy that visits every kernel."""
+    return Direction.BOTTOM_UP if now is Direction.TOP_DOWN else Direction.TOP_DOWN

@@ -1,0 +1,1 @@
+"""PageRank: the function, the program, and what it returns."""

@@ -1,0 +1,261 @@
+"""PageRank as a program: every superstep is one iteration, in which all rows pull.
+
+What travels is one number for each vertex, its rank over its out-degree, however many arcs leave it
+for other partitions: messages are aggregated before they are sent. The first superstep only says
+what vertices pass on to begin with. Vertices without arcs at all are in no partition: each has its
+share of what comes from nowhere, so one number stands for all of them.
+Method: Page et al. (1999), by supersteps as in Gharaibeh et al. (On Graphs, GPUs, and Blind
+Dating).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from daskbfs.cluster.threads import Share
+from daskbfs.engine.program import Part
+from daskbfs.engine.state import LevelLease
+from daskbfs.engine.superstep import run_search
+from daskbfs.engine.warmup import partitions_on, tiny_graph
+from daskbfs.kernels.threads import n_threads
+from daskbfs.names import Device, Direction
+from daskbfs.partition.numbering import Numbering
+from daskbfs.partition.partition import Partition
+from daskbfs.telemetry.levels import LevelRecord
+
+_ROUGH = 1e-6  # of all ranks together, which are 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What starts an iteration."""
+
+    level: int
+    contribution: np.ndarray | None
+    """By global id; None where it stays in the lease of the only partition, or before the first."""
+    inflow: float
+    """What all vertices get together that comes along no arc."""
+    inflow_before: float
+    changed: float
+    """How much the ranks of all vertices changed in the last iteration, together."""
+
+
+class LastMessage(Message):
+    """The message after the last iteration: its type tells."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What some partitions of a worker pass on."""
+
+    contributions: tuple[tuple[int, np.ndarray], ...]
+    """With the first global id of each."""
+    changed: float
+    dangling: float
+    """Rank of rows without arcs out of them."""
+    records: tuple[LevelRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankPart(Part):
+    """The ranks of a partition's rows, and how the iterations ended."""
+
+    iterations: int
+    inflow: float
+    changed: float
+
+
+class RankLease(LevelLease):
+    """What an attempt writes to on one partition."""
+
+    __slots__ = (
+        "contribution", "last", "out_degree", "passed_on", "rank", "share",
+    )  # fmt: skip
+
+    def __init__(
+        self, partition: Partition, share: np.ndarray, dtype: type, worker: str | None
+    ) -> None:
+        super().__init__(worker)
+        home, n, indptr = partition.home, partition.n_padded, partition.out.indptr
+        alone = partition.numbering.n_partitions == 1
+        self.share = home.put(share)
+        self.rank = home.take(n, np.float64)
+        self.contribution = home.take(n if alone else 0, dtype)
+        self.passed_on = home.take(n, dtype)
+        self.out_degree = (indptr[1:] - indptr[:-1]).astype(np.uint32, copy=False)
+        self.last: Message | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Its memory."""
+        arrays = (self.share, self.rank, self.contribution, self.passed_on, self.out_degree)
+        return sum(array.nbytes for array in arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class PageRank:
+    """Ranks by iteration; vertices are global ids."""
+
+    damping: float
+    n_vertices: int
+    """Isolated ones included."""
+    isolated_share: float
+    """The part of ``inflow`` that vertices without arcs have together."""
+    limit: float | None
+    """Enough iterations were made when ranks change less than this, together; None: never."""
+    most_iterations: int
+    ids: np.ndarray | None = None
+    """Where vertices differ in their share: those that have any, and how much."""
+    weights: np.ndarray | None = None
+
+    @property
+    def dtype(self) -> type:
+        """Of contributions: float32 would never settle below a limit near its own errors."""
+        return np.float64 if self.limit is not None and self.limit < _ROUGH else np.float32
+
+    def warm(self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
+        """Load the kernels of an iteration."""
+        _warm_kernels(indptr_dtype, partitions[0].home.device, self.dtype, self.ids is None)
+
+    def first(self, numbering: Numbering) -> Message:
+        """Ranks are shares to begin with."""
+        return Message(0, None, 1.0, 1.0, math.inf)
+
+    def open(self, partition: Partition, worker: str | None) -> RankLease:
+        """Room for ranks, in the partition's home."""
+        if partition.numbering.mirrored:
+            raise ValueError(
+                "strategy 'mirror' has every row twice, which PageRank would count twice: "
+                "distribute the graph with another strategy"
+            )
+        n_rows = partition.n_rows
+        share = np.array([1 / self.n_vertices])
+        if self.ids is not None and self.weights is not None:
+            mine = (self.ids >= partition.first) & (self.ids < partition.first + n_rows)
+            share = np.zeros(max(2, n_rows))  # one entry alone would stand for all rows
+            share[self.ids[mine] - partition.first] = self.weights[mine]
+        with partition.home.active():
+            return RankLease(partition, share, self.dtype, worker)
+
+    def compute(self, partition: Partition, lease: RankLease, message: Message) -> Reply:
+        """One iteration."""
+        start = time.perf_counter()
+        home = partition.home
+        alone = partition.numbering.n_partitions == 1
+        with lease.level(message.level), home.active():
+            if message.level == 0:
+                changed, dangling = 0.0, self._begin(partition, lease)
+            else:
+                changed, dangling = self._pull(partition, lease, message)
+            if alone:
+                lease.contribution, lease.passed_on = lease.passed_on, lease.contribution
+            found = () if alone else ((partition.first, home.get(lease.passed_on)),)
+        numbering, sent = partition.numbering, message.contribution
+        record = LevelRecord(
+            level=message.level,
+            direction=Direction.BOTTOM_UP,
+            device=home.device,
+            partition=partition.number,
+            worker=lease.worker,
+            frontier_vertices=numbering.n_rows,
+            edges_examined=partition.into.n_arcs if message.level else 0,
+            kernel_seconds=time.perf_counter() - start,
+            exchanged_bytes=0 if sent is None else sent.nbytes,
+            scout_count=numbering.n_arcs,
+        )
+        return Reply(found, changed, dangling, (record,))
+
+    def _begin(self, partition: Partition, lease: RankLease) -> float:
+        """What rows pass on to begin with; returns the rank of those that pass on nothing."""
+        for padded in (lease.passed_on, lease.contribution):
+            padded[partition.n_rows :] = 0
+        dangling: float = partition.home.rank_kernels.begin_ranks(
+            lease.out_degree, lease.share, lease.rank, lease.passed_on
+        )
+        return dangling
+
+    def _pull(
+        self, partition: Partition, lease: RankLease, message: Message
+    ) -> tuple[float, float]:
+        home, contribution = partition.home, lease.contribution
+        if message.contribution is not None:
+            contribution = home.put(message.contribution)
+        changed, dangling = home.rank_kernels.pull_ranks(
+            partition.into.indptr,
+            partition.into.indices,
+            lease.out_degree,
+            contribution,
+            self.damping,
+            message.inflow,
+            lease.share,
+            lease.rank,
+            lease.passed_on,
+            n_threads(),
+        )
+        return changed, dangling
+
+    def message(self, numbering: Numbering, replies: Sequence[Reply]) -> Reply:
+        """One reply for a worker's partitions."""
+        return Reply(
+            tuple(piece for reply in replies for piece in reply.contributions),
+            sum(reply.changed for reply in replies),
+            sum(reply.dangling for reply in replies),
+            tuple(record for reply in replies for record in reply.records),
+        )
+
+    def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
+        """Put together what all pass on, and see how much has changed."""
+        contribution: np.ndarray | None = None
+        if numbering.n_partitions > 1:
+            contribution = np.empty(numbering.n_global, self.dtype)
+            for reply in replies:
+                for first, some in reply.contributions:
+                    contribution[first : first + some.size] = some
+        isolated = message.inflow * self.isolated_share
+        lost = sum(reply.dangling for reply in replies) + isolated
+        changed = math.inf
+        if message.level:
+            moved = abs(message.inflow - message.inflow_before) * self.isolated_share
+            changed = sum(reply.changed for reply in replies) + moved
+        enough = self.limit is not None and changed < self.limit
+        kind = LastMessage if enough or message.level == self.most_iterations else Message
+        inflow = 1 - self.damping + self.damping * lost
+        return kind(message.level + 1, contribution, inflow, message.inflow, changed)
+
+    def done(self, message: Message) -> bool:
+        """Whether enough iterations were made."""
+        return isinstance(message, LastMessage)
+
+    def close(self, partition: Partition, lease: RankLease, message: Message) -> None:
+        """Remember how it ended."""
+        lease.check_level(message.level)
+        lease.last = message
+
+    def owed(self, partition: Partition, lease: RankLease) -> tuple[()]:
+        """Nothing: ranks are computed where they belong."""
+        return ()
+
+    def settle(self, partition: Partition, lease: RankLease, owed: Sequence[tuple[()]]) -> RankPart:
+        """The ranks of own rows."""
+        assert lease.last is not None
+        last, home = lease.last, partition.home
+        with home.active():
+            rank = home.get(lease.rank)
+        return RankPart(partition.first, rank, last.level - 1, last.inflow_before, last.changed)
+
+
+@functools.cache
+def _warm_kernels(indptr_dtype: str, device: Device, dtype: type, equal_shares: bool) -> None:
+    """Load or compile the kernels of an iteration, once per process."""
+    partitions = partitions_on(tiny_graph(indptr_dtype), 1, device)
+    limit = _ROUGH / 2 if dtype is np.float64 else None
+    ids, weights = (None, None) if equal_shares else (np.array([0]), np.array([1.0]))
+    run_search(PageRank(0.85, 8, 0.0, limit, 1, ids, weights), partitions, Share())

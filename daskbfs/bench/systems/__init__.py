@@ -1,0 +1,1 @@
+"""Systems side by side: ours, those of the papers, installed packages, other programs."""

@@ -1,0 +1,36 @@
+"""``daskbfs doctor``: what is here, and what is missing."""
+
+from __future__ import annotations
+
+import click
+
+from daskbfs.cli.options import plain_errors, write_json
+
+
+@click.command()
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(),
+    help="Write the findings to this file; '-' is standard output.",
+)
+@plain_errors
+def doctor(json_file: str | None) -> None:
+    """Tell what is here: machine, versions, threads, kernels; and what is missing.
+
+    \b
+    daskbfs doctor
+    daskbfs doctor --json findings.json
+    """  # noqa: D301
+    from daskbfs.doctor.checks import examine
+
+    findings = examine()
+    if json_file:
+        write_json({finding.name: finding.value for finding in findings}, json_file)
+    if json_file != "-":
+        width = max(len(finding.name) for finding in findings)
+        for finding in findings:
+            mark = "ok " if finding.good else "-- "
+            click.echo(f"{mark} {finding.name.ljust(width)}  {finding.value}")
+            if finding.advice:
+                click.echo(f"    {' ' * width}  {finding.advice}")

@@ -1,0 +1,304 @@
+"""What the commands share: options, one-line errors, and JSON that is written whole."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import json
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from daskbfs.distribution.distributed_graph import DistributedGraph
+    from daskbfs.graph.edge_stream import Origin
+    from daskbfs.graph.graph import Graph
+    from daskbfs.names import Device
+    from daskbfs.progress import Progress
+
+STRATEGIES = ("auto", "high", "low", "random", "mirror")
+_DRIVERS = ("auto", "direct", "resident", "waves")
+_DIRECTIONS = ("beamer", "coordinator", "adaptive", "top_down", "bottom_up")
+FORMATS = (
+    "edge-list", "konect", "matrix-market", "dimacs", "metis", "csv", "parquet", "npz", "npy",
+    "gap", "gap-weighted", "graph500", "graph500-unpacked", "dbfs",
+)  # fmt: skip
+"""As daskbfs.io knows them, which would take its time to be loaded."""
+WRITTEN_FORMATS = tuple(one for one in FORMATS if one not in ("konect", "npy", "gap-weighted"))
+_KINDS = ("kron", "uniform", "kron-reference")
+_INTERRUPTED = 128 + signal.SIGINT
+_SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError, ImportError)
+
+
+class Refused(click.ClickException):
+    """What was asked for cannot be done; a check that fails is a plain ClickException, exit 1."""
+
+    exit_code = 2
+
+
+def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Show errors as one line, not as a traceback, unless --debug asks for it."""
+
+    @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+    @functools.wraps(command)
+    def wrapped(*args: Any, debug: bool, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            click.echo("daskbfs: interrupted", err=True)
+            raise click.exceptions.Exit(_INTERRUPTED) from None
+        except Exception as error:
+            if debug:
+                traceback.print_exc()
+            told = str(error)
+            if not isinstance(error, _SHOWN_ERRORS):
+                told = f"{type(error).__name__}: {error} (a mistake of ours; --debug shows where)"
+            raise Refused(told) from error
+
+    return wrapped
+
+
+class GraphWord(click.ParamType):
+    """A file, an address, or a generator with a scale."""
+
+    name = "graph"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        kinds = [f"{kind}:" for kind in _KINDS if f"{kind}:".startswith(incomplete)]
+        return [*map(CompletionItem, kinds), CompletionItem(incomplete, type="file")]
+
+
+graph_argument = click.argument("graph", type=GraphWord())
+
+
+_GRAPH_OPTIONS = (
+    click.option(
+        "--seed",
+        type=click.IntRange(0),
+        help="Of the graph, of random sources, and of random cuts.  [default: 1; of "
+        "kron-reference 2, which is the official graph]",
+    ),
+    click.option(
+        "--edgefactor",
+        type=click.IntRange(1),
+        default=16,
+        show_default=True,
+        help="Edges per vertex of generated graphs.",
+    ),
+    click.option("--directed", is_flag=True, help="Keep the directions of a file's edges."),
+    click.option(
+        "--format",
+        type=click.Choice(FORMATS),
+        help="What the file is.  [default: what its name tells]",
+    ),
+    click.option(
+        "--columns",
+        metavar="A,B",
+        help="Of a table (.csv, .parquet), the two that are an edge's ends.  [default: known by "
+        "names such as source,target]",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChoice:
+    """What the options say of a graph."""
+
+    seed: int | None
+    edgefactor: int
+    directed: bool
+    format: str | None
+    columns: str | None
+
+    @property
+    def number(self) -> int:
+        """The seed of sources and cuts."""
+        return 1 if self.seed is None else self.seed
+
+    def open(self, graph: str, *, directed: bool | None = None) -> Origin:
+        """Where the graph comes from that a word stands for; None leaves directions to its file."""
+        from daskbfs.io.spec import open_origin
+
+        return open_origin(
+            graph,
+            directed=self.directed or directed,
+            format=self.format,
+            columns=None if self.columns is None else self.columns.split(","),
+            edgefactor=self.edgefactor,
+            seed=self.seed,
+        )
+
+
+def _packed(
+    options: Sequence[Callable[..., Any]], kind: type, name: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that gives a command some options as one argument."""
+    fields = [field.name for field in dataclasses.fields(kind)]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def packed(*args: Any, **kwargs: Any) -> Any:
+            chosen = kind(**{field: kwargs.pop(field) for field in fields})
+            return command(*args, **kwargs, **{name: chosen})
+
+        decorated: Callable[..., Any] = packed
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+graph_options = _packed(_GRAPH_OPTIONS, GraphChoice, "choice")
+"""Options of commands that open a graph."""
+
+_CLUSTER_OPTIONS = (
+    click.option(
+        "--driver",
+        type=click.Choice(_DRIVERS),
+        default="auto",
+        show_default=True,
+        help="What runs the levels; direct is without Dask.",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(1),
+        help="CPU workers of a cluster started here; one lives in this process.  [default: 1]",
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="Search on this Dask cluster."),
+    click.option(
+        "--devices",
+        metavar="KINDS",
+        help="Workers of a cluster started here, for example cpu=1,gpu=2; gpu-emulated runs a "
+        "GPU's kernels on the CPU.",
+    ),
+    click.option(
+        "--cpu-share",
+        type=click.FloatRange(0, 1),
+        help="Of the edges, for CPUs beside GPUs.  [default: what does not fit these, or half]",
+    ),
+    click.option(
+        "--strategy",
+        type=click.Choice(STRATEGIES),
+        default="auto",
+        show_default=True,
+        help="How vertices are dealt to partitions: the highest degrees to CPUs, the lowest, or "
+        "any; mirror gives all to CPUs, and to GPUs once more.",
+    ),
+    click.option(
+        "--direction",
+        type=click.Choice(_DIRECTIONS),
+        help="How to choose between top-down and bottom-up.  [default: beamer]",
+    ),
+    click.option(
+        "--threads",
+        type=click.IntRange(1),
+        help="Threads of each worker's kernels.  [default: the cores, divided among workers]",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What the options say of where to search, and how."""
+
+    driver: str
+    workers: int | None
+    scheduler: str | None
+    devices: str | None
+    cpu_share: float | None
+    strategy: str
+    direction: str | None
+    threads: int | None
+
+    def check(self) -> None:
+        """Refuse options that exclude each other, before anything is made."""
+        from daskbfs.kernels.threads import check_threads
+
+        if self.scheduler and self.workers:
+            raise click.UsageError("--scheduler and --workers exclude each other")
+        if self.devices and (self.scheduler or self.workers):
+            raise click.UsageError(
+                "--devices starts a cluster: leave --workers and --scheduler out"
+            )
+        if self.driver == "direct" and (self.scheduler or self.workers or self.devices):
+            raise click.UsageError(
+                "--driver direct has no workers: leave --workers, --devices and --scheduler out"
+            )
+        if self.scheduler is None:  # workers elsewhere know best what they have
+            check_threads(self.threads)
+        self._kinds()
+
+    def _kinds(self) -> Sequence[Device]:
+        from daskbfs.names import parse_devices
+
+        return parse_devices(self.devices) if self.devices else ()
+
+    def client(self) -> contextlib.AbstractContextManager[Client | None]:
+        """A client of the cluster; None is without Dask."""
+        from daskbfs.distribution.connect import client_for
+
+        return client_for(
+            direct=self.driver == "direct",
+            n_workers=self.workers,
+            scheduler=self.scheduler,
+            devices=self._kinds(),
+        )
+
+    def place(
+        self, origin: Origin, client: Client | None, seed: int | None, progress: Progress
+    ) -> Graph | DistributedGraph:
+        """The graph where it is to be searched."""
+        from daskbfs.distribution.connect import place
+
+        return place(
+            origin,
+            client,
+            strategy=self.strategy,
+            cpu_share=self.cpu_share,
+            seed=seed,
+            progress=progress,
+        )
+
+
+cluster_options = _packed(_CLUSTER_OPTIONS, Where, "where")
+"""Options of commands that search, here or on a cluster."""
+
+
+def check_json(file: str | None) -> None:
+    """Refuse a file that cannot be written, before anyone works to fill it."""
+    from daskbfs.machine.atomic_file import require_target
+
+    if file and file != "-":
+        require_target(Path(file))
+
+
+def speaker(quiet: bool, *, err: bool = False) -> Callable[[str], None]:
+    """Print to standard output or standard error, or don't."""
+    return (lambda text: None) if quiet else functools.partial(click.echo, err=err)
+
+
+def write_json(report: dict[str, Any], file: str) -> None:
+    """Write a report whole, or not at all."""
+    text = json.dumps(report, indent=1) + "\n"
+    if file == "-":
+        sys.stdout.write(text)
+        return
+    from daskbfs.machine.atomic_file import whole_file
+
+    with whole_file(Path(file)) as target:
+        target.write(text.encode())

@@ -1,0 +1,1 @@
+"""Dask clusters: starting them, their workers, whether these are alive, and low latency."""

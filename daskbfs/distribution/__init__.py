@@ -1,0 +1,1 @@
+"""Graphs on a cluster: partitions as Dask futures, pinned to their workers."""

@@ -1,0 +1,401 @@
+"""The partitions of a graph as they lie on a cluster, from one change of workers to the next."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import numpy as np
+from distributed import Client, Future
+
+from daskbfs.cluster.futures import new_run, settled
+from daskbfs.cluster.liveness import guarded
+from daskbfs.cluster.threads import Share, machine_shares
+from daskbfs.cluster.workers import WorkerState
+from daskbfs.distribution.build_on_workers import (
+    Blueprint,
+    BuiltRows,
+    build_rows,
+    describe_built,
+    followed,
+    take_in,
+)
+from daskbfs.graph.graph import Graph, Outline, RemoteGraph
+from daskbfs.kernels.vertex_numbers import NONE
+from daskbfs.machine.hardware import human_bytes
+from daskbfs.names import Device
+from daskbfs.partition.layout import Layout, partition_footprint
+from daskbfs.partition.numbering import Numbering, number
+from daskbfs.partition.partition import (
+    Partition,
+    all_owned,
+    cut_rows_of,
+    partition_of,
+    rows_from_arrays,
+    rows_to_arrays,
+    to_arrays,
+)
+from daskbfs.partition.pinned import Absent
+from daskbfs.partition.placement import Placement
+from daskbfs.progress import Progress, silent
+from daskbfs.telemetry.records import GraphRecord, PartitionRecord, plain_text
+from daskbfs.telemetry.reporter import Reporter, quietly, reporter_for
+
+
+class Holding:
+    """Where each partition is; when workers come or go, another holding takes its place."""
+
+    def __init__(
+        self,
+        graph: Outline,
+        client: Client,
+        layout: Layout,
+        placement: Placement,
+        processes: Mapping[str, str],
+        devices: Mapping[str, Device],
+        epoch: int = 0,
+        name: str | None = None,
+    ) -> None:
+        self.name = name or uuid.uuid4().hex
+        """The same for all holdings of a graph."""
+        self.reporter: Reporter | None = None
+        """Whom to tell of searches."""
+        ids = uuid.uuid4().hex, uuid.uuid4().hex
+        self._span = {"name": ("daskbfs", plain_text(graph.name)), "ids": ids}
+        self.graph = graph
+        self.client = client
+        self.layout = layout
+        self.placement = placement
+        self.processes = {worker: processes[worker] for worker in placement.workers}
+        """The process behind each worker's address."""
+        self.devices = {worker: devices[worker] for worker in placement.workers}
+        self.epoch = epoch
+        self.numbering: Numbering
+        self.partitions: list[Future] = []
+        self.numberings: dict[str, Future] = {}
+        self.warmed: set[type] = set()
+        """Programs that the workers are ready for."""
+        self.anchors: list[Future] = []
+        """Tasks that stay, so that Dask does not begin its statistics anew with each search."""
+        self.n_levels: int | None = None
+        """Levels of the last search, for the next to prepare as many."""
+        self.place: np.ndarray = layout.global_id[graph.order]
+        """Global id of each vertex, by its index."""
+
+    @property
+    def n_partitions(self) -> int:
+        """How many partitions there are."""
+        return self.layout.n_partitions
+
+    def annotated(self, **more: Any) -> Any:
+        """A context in which tasks belong to the graph's span, on Dask's performance page."""
+        span = {"span": self._span} if self.reporter else {}
+        return dask.annotate(**span, **more)  # type: ignore[attr-defined]
+
+    def task_group(self, name: str) -> str:
+        """What Dask keeps statistics of: a task's name, on this graph; people see the name only."""
+        return f"{name}-{self.name}"
+
+    def shares(self, threads: int | None) -> dict[str, Share]:
+        """How much of its machine each worker's kernels may take: accelerators leave it to CPUs."""
+        workers = self.placement.workers
+        on_cpu = [worker for worker in workers if self.devices[worker] is Device.CPU]
+        alone = {worker: Share(threads, 1, worker) for worker in workers}
+        return alone | machine_shares(on_cpu, threads)
+
+    def held_by(self, worker: str) -> list[Future]:
+        """The partitions on a worker."""
+        return [self.partitions[p] for p in self.placement.held_by(worker)]
+
+    @property
+    def futures(self) -> list[Future]:
+        """All keys on the cluster that belong to it."""
+        return [*self._needed, *self.anchors]
+
+    @property
+    def _needed(self) -> list[Future]:
+        """The keys that searches need."""
+        return [*self.partitions, *self.numberings.values()]
+
+    @property
+    def intact(self) -> bool:
+        """Whether nobody has lost or cancelled what searches need."""
+        return all(future.status == "finished" for future in self._needed)
+
+    def give_way(self, following: Holding | None) -> None:
+        """Free what the holding that follows does not share; all, where none follows."""
+        shared = {future.key for future in following.futures} if following else set()
+        for future in self.futures:
+            if future.key not in shared:
+                future.release()
+
+    def seen_by(self, client: Client) -> Holding:
+        """The same partitions, as another client of the same cluster sees them."""
+        where = self.placement, self.processes, self.devices
+        other = Holding(self.graph, client, self.layout, *where, self.epoch, self.name)
+        other.reporter = Reporter(client) if self.reporter else None
+        other.numbering = self.numbering
+        other.partitions = [Future(future.key, client) for future in self.partitions]
+        other.numberings = {w: Future(f.key, client) for w, f in self.numberings.items()}
+        other.warmed = self.warmed
+        other._span = self._span
+        return other
+
+    def user_parts(self, parts: Sequence[Future]) -> list[tuple[Future, int]]:
+        """For each partition of a search, its vertex ids and parents, and how many there are."""
+        if not self.intact:
+            raise RuntimeError(
+                "partitions have moved or were released since this search: search again"
+            )
+        run = new_run()
+        found = []
+        for w, worker in enumerate(self.placement.workers):
+            for i, p in enumerate(self.placement.held_by(worker)):
+                if p >= self.layout.n_primary:
+                    continue  # a mirror: its rows come from their owner
+                pair = self.client.submit(
+                    user_columns,
+                    parts[w],
+                    i,
+                    self.partitions[p],
+                    self.graph.ids.values,
+                    self.graph.parent_dtype,
+                    key=("user_columns", run, p),
+                    workers=[worker],
+                    allow_other_workers=True,  # where that one has left: to say so
+                    pure=False,
+                )
+                found.append((pair, len(self.layout.rows[p])))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What of an earlier holding is still where the next one wants it."""
+
+    numberings: Mapping[str, Future]
+    """By worker."""
+    partitions: Mapping[int, Future]
+    numbering: Numbering | None
+
+
+async def put(
+    graph: Outline,
+    client: Client,
+    layout: Layout,
+    placement: Placement,
+    now: Mapping[str, WorkerState],
+    before: Holding | None = None,
+    progress: Progress = silent,
+) -> Holding:
+    """Put partitions on workers; those that a holding of the same layout has there stay."""
+    processes = {worker: state.process for worker, state in now.items()}
+    devices = {worker: state.device for worker, state in now.items()}
+    epoch, name = (before.epoch + 1, before.name) if before else (0, None)
+    holding = Holding(graph, client, layout, placement, processes, devices, epoch, name)
+    kept = _Kept({}, {}, None)
+    if before is not None and before.layout is layout:
+        kept = _kept(before, holding)
+    check_memory(holding, kept, now)
+    await guarded(client, holding.processes, _put(holding, kept, progress))
+    holding.reporter = await reporter_for(client)
+    if holding.reporter is not None:
+        with quietly():
+            holding.reporter.graph(_graph_record(holding))
+    return holding
+
+
+def _graph_record(holding: Holding) -> GraphRecord:
+    """Where the partitions of a graph are, and how large."""
+    graph, layout, holders = holding.graph, holding.layout, holding.placement.holders
+    partitions = tuple(
+        PartitionRecord(
+            partition=p,
+            key=holding.partitions[p].key,
+            worker=holders[p],
+            device=holding.devices[holders[p]],
+            n_vertices=rows.size,
+            n_edges=int(graph.lengths_of(rows)[0].sum(dtype=np.int64)),
+            n_bytes=partition_footprint(graph, layout, p).rows,
+        )
+        for p, rows in enumerate(layout.rows)
+    )
+    return GraphRecord(
+        name=holding.name,
+        label=plain_text(graph.name),
+        client=holding.client.id,
+        n_vertices=graph.n_vertices,
+        n_edges=graph.n_edges,
+        epoch=holding.epoch,
+        partitions=partitions,
+    )
+
+
+def _kept(before: Holding, holding: Holding) -> _Kept:
+    numberings = {
+        worker: future
+        for worker, future in before.numberings.items()
+        if before.processes[worker] == holding.processes.get(worker) and future.status == "finished"
+    }
+    was, shall = before.placement.holders, holding.placement.holders
+    partitions = {
+        p: future
+        for p, future in enumerate(before.partitions)
+        if shall[p] == was[p] in numberings and future.status == "finished"
+    }
+    return _Kept(numberings, partitions, before.numbering)
+
+
+async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
+    client, graph, run = holding.client, holding.graph, new_run()
+    holders = holding.placement.holders
+    built = {}
+    if isinstance(graph, RemoteGraph):
+        built = await _built(holding, kept, progress)
+    holding.numbering = kept.numbering or number(graph, holding.layout)
+    for worker in holding.placement.workers:
+        if worker in kept.numberings:
+            holding.numberings[worker] = kept.numberings[worker]
+            continue
+        raw = await _sent(client, to_arrays(holding.numbering), worker)
+        holding.numberings[worker] = client.submit(
+            pin_numbering,
+            raw,
+            holding.devices[worker],
+            key=("pin_numbering", run, worker),
+            workers=[worker],
+            pure=False,
+        )
+    for p, worker in enumerate(holders):
+        if p in kept.partitions:
+            holding.partitions.append(kept.partitions[p])
+            continue
+        rows = built[worker] if built else await _cut_and_sent(holding, p)
+        holding.partitions.append(
+            client.submit(
+                pin_partition,
+                rows,
+                p,
+                int(holding.layout.first[p]),
+                holding.numberings[worker],
+                key=("pin_partition", run, p),
+                workers=[worker],
+                pure=False,
+            )
+        )
+        del rows
+        await settled(holding.partitions[-1:])
+        progress("placing partitions", p + 1, len(holders))
+
+
+async def _built(holding: Holding, kept: _Kept, progress: Progress) -> dict[str, Future]:
+    """Rows that workers make of the edges, where the graph's are not here."""
+    graph, client, run = holding.graph, holding.client, new_run()
+    assert isinstance(graph, RemoteGraph)
+    shares = machine_shares(holding.placement.workers)
+    built = {}
+    for worker in holding.placement.workers:
+        fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
+        if fresh:
+            blueprint = await _sent(client, Blueprint(graph, holding.layout), worker)
+            built[worker] = client.submit(
+                build_rows,
+                blueprint,
+                shares[worker],
+                f"{run} {worker}",
+                fresh,
+                key=("build_rows", run, worker),
+                workers=[worker],
+                pure=False,
+            )
+    if built:
+        async with followed(client, run, list(built), progress):
+            await settled(list(built.values()))
+    if not graph.filled:
+        lengths = [
+            client.submit(
+                describe_built,
+                future,
+                key=("describe_built", run, worker),
+                workers=[worker],
+                pure=False,
+            )
+            for worker, future in built.items()
+        ]
+        take_in(graph, holding.layout, await client.gather(lengths, direct=True))
+    return built
+
+
+async def _cut_and_sent(holding: Holding, p: int) -> Future:
+    """Rows of a graph that is here, cut and sent to their worker."""
+    assert isinstance(holding.graph, Graph)
+    rows = cut_rows_of(holding.graph, holding.layout, p)
+    return await _sent(holding.client, rows_to_arrays(*rows), holding.placement.holders[p])
+
+
+async def _sent(client: Client, value: Any, worker: str) -> Future:
+    """A value as a key on a worker."""
+    (raw,) = await client.scatter([value], workers=[worker], direct=True, hash=False)
+    future: Future = raw
+    return future
+
+
+def check_memory(holding: Holding, kept: _Kept, now: Mapping[str, WorkerState]) -> None:
+    """Refuse partitions that do not fit the workers that should hold them."""
+    graph, layout = holding.graph, holding.layout
+    usable = dask.config.get("distributed.worker.memory.pause") or 1
+    at_once = dask.config.get("distributed.worker.memory.target") or 1
+    for worker in holding.placement.workers:
+        state = now[worker]
+        fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
+        if state.memory_limit is None or not fresh or state.device is Device.GPU:
+            continue  # GPUs look after their own memory
+        needs = {p: partition_footprint(graph, layout, p) for p in fresh}
+        needed = sum(need.rows + need.state for need in needs.values())
+        needed += needs[fresh[0]].numbering
+        if state.memory_used + needed > usable * state.memory_limit:
+            raise MemoryError(
+                f"worker {worker} uses {human_bytes(state.memory_used)} of its "
+                f"{human_bytes(state.memory_limit)}, of which Dask lets it have {usable:.0%}, and "
+                f"partitions {fresh} need {human_bytes(needed)} with one search: add workers, or "
+                "give each more memory"
+            )
+        largest = max(fresh, key=lambda p: needs[p].rows)
+        if needs[largest].rows > at_once * state.memory_limit:
+            raise MemoryError(
+                f"partition {largest} needs {human_bytes(needs[largest].rows)}, more than the "
+                f"{at_once:.0%} of its {human_bytes(state.memory_limit)} that Dask lets worker "
+                f"{worker} keep in memory as one thing: cut the graph into more partitions"
+            )
+
+
+def user_columns(
+    held: Any, i: int, partition: Partition | Absent, ids: np.ndarray | None, dtype: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """A partition's vertices, and their parents, in the user's ids."""
+    if isinstance(partition, Absent):
+        raise RuntimeError(f"{partition.what} has left with its worker: search again")
+    rows = slice(partition.first, partition.first + partition.n_rows)
+    vertex = partition.numbering.vertex[rows].astype(np.int64)
+    parent = held.parts[i].values[: partition.n_rows].astype(np.int64)
+    reached = parent != int(NONE)
+    parent[~reached] = -1
+    if ids is not None:
+        vertex, parent[reached] = ids[vertex], ids[parent[reached]]
+    return vertex.astype(dtype), parent.astype(dtype)
+
+
+def pin_numbering(arrays: dict[str, Any], device: Device) -> Numbering:
+    """Make what the partitions of this worker share of what was sent to it, on its device."""
+    return Numbering(**all_owned(arrays)).on(device)
+
+
+def pin_partition(
+    rows: dict[str, Any] | BuiltRows, p: int, first: int, numbering: Numbering
+) -> Partition:
+    """Make a partition of rows that were sent or built here, where it is to stay."""
+    out, into = rows.by_partition[p] if isinstance(rows, BuiltRows) else rows_from_arrays(rows)
+    return partition_of(p, first, numbering, out, into)

@@ -1,0 +1,1 @@
+"""What is here, and what is missing."""

@@ -1,0 +1,80 @@
+"""What ``daskbfs doctor`` finds out about this machine and this installation."""
+
+from __future__ import annotations
+
+import time
+from importlib import metadata
+
+from daskbfs import __version__
+from daskbfs.doctor import gpu as gpu_findings
+from daskbfs.doctor.gpu import Finding
+from daskbfs.machine import hardware
+
+
+def examine() -> list[Finding]:
+    """Look at everything that a search needs."""
+    here = hardware.describe()
+    findings = [
+        Finding("daskbfs", __version__),
+        Finding("python", here["python"]),
+        Finding("cpu", f"{here['cpu']}, {here['cores']} cores"),
+        Finding(
+            "memory",
+            f"{hardware.human_bytes(here['memory_bytes'])}, "
+            f"{hardware.human_bytes(hardware.available_bytes())} free",
+        ),
+    ]
+    packages = ("numpy", "numba", "dask", "distributed")
+    versions = [Finding(package, metadata.version(package)) for package in packages]
+    return [*findings, *versions, *_extras(), *_kernels(), *gpu_findings.examine()]
+
+
+_EXTRAS = (
+    ("dashboard page", "bokeh", "dashboard"),
+    ("prometheus", "prometheus-client", "dashboard"),
+    ("pictures", "matplotlib", "plot"),
+)
+
+
+def _extras() -> list[Finding]:
+    """What only some users need."""
+    findings = []
+    for name, package, extra in _EXTRAS:
+        try:
+            findings.append(Finding(name, f"{package} {metadata.version(package)}"))
+        except metadata.PackageNotFoundError:
+            advice = f"pip install 'daskbfs[{extra}]'"
+            findings.append(Finding(name, f"{package} is not installed", False, advice))
+    return findings
+
+
+def _kernels() -> list[Finding]:
+    """Run the kernels once, for real."""
+    from daskbfs.algorithms.bfs.api import bfs
+    from daskbfs.graph.generators import kronecker
+    from daskbfs.kernels.compile import cache_folder
+    from daskbfs.kernels.threads import describe_waiting, n_threads
+    from daskbfs.validation.validate import ValidationError, validate
+
+    start = time.perf_counter()
+    graph = kronecker(scale=10)
+    result = bfs(graph, int(graph.random_sources(1)[0]), driver="direct")
+    seconds = time.perf_counter() - start
+    try:
+        validate(graph, result.source, result.parent, result.level)
+        tree = Finding("kernels", f"a search of scale 10 is right; ready after {seconds:.1f} s")
+    except ValidationError as error:
+        tree = Finding(
+            "kernels", f"a search of scale 10 is WRONG: {error}", False, "please report this"
+        )
+    folder = cache_folder()
+    return [
+        tree,
+        Finding("threads", f"{n_threads()}; without work they {describe_waiting()}"),
+        Finding(
+            "kernel cache",
+            folder or "none: kernels are compiled anew in each process",
+            folder is not None,
+            "" if folder else "set NUMBA_CACHE_DIR to a folder that can be written",
+        ),
+    ]

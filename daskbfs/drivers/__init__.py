@@ -1,1 +1,0 @@
-"""What runs the levels of a search; the only rooms that wait."""

@@ -1,0 +1,1 @@
+"""What workers of one attempt send each other, past the scheduler."""

@@ -1,0 +1,38 @@
+"""The state of one attempt on one partition, which knows the level that it is ready for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from daskbfs.partition.pinned import Pinned
+
+
+class StaleLease(RuntimeError):
+    """A lease met a level that is not its next: a task ran twice, or a worker came back."""
+
+
+class LevelLease(Pinned):
+    """The state of one attempt on one partition, which knows the level that it is ready for."""
+
+    __slots__ = ("next_level", "worker")
+
+    def __init__(self, worker: str | None) -> None:
+        self.next_level = 0
+        self.worker = worker
+
+    @contextlib.contextmanager
+    def level(self, level: int) -> Iterator[None]:
+        """While a level is computed nobody may use the lease; nor after that failed."""
+        self.check_level(level)
+        self.next_level = _BUSY
+        yield
+        self.next_level = level + 1
+
+    def check_level(self, level: int) -> None:
+        """Refuse a level that is not the next."""
+        if self.next_level != level:
+            raise StaleLease(f"a lease for level {self.next_level} met level {level}")
+
+
+_BUSY = -1

@@ -1,0 +1,1 @@
+"""Other packages' graphs and tables, and networkx's backend."""

@@ -1,0 +1,1 @@
+"""Which rows belong together, what that takes, and where they live."""

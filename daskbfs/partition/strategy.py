@@ -1,0 +1,205 @@
+"""Which rows go together: by degree, or at random; pure functions of degrees and devices.
+
+The CPU's partitions come first, those of accelerators behind them. ``high`` gives the CPU the rows
+of highest degree, ``low`` those of lowest, ``random`` any, up to a share of the arcs. ``mirror``
+gives the CPU all rows, hubs dealt evenly, and accelerators the same once more. Where rows
+are numbered by decreasing degree, a share by degree is found with one look-up: it is a prefix.
+Method: Gharaibeh, Reza, Santos-Neto, Beltrao Costa, Sallinen, Ripeanu (On Graphs, GPUs, and Blind
+Dating).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from daskbfs import config
+from daskbfs.machine.hardware import human_bytes
+
+STRATEGIES = ("high", "low", "random")
+MIRROR = "mirror"
+ALGORITHMS = ("bfs", "pagerank")
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The rows of a graph, in the order in which a strategy hands them out.
+
+    The CPU takes rows from the front on, accelerators have the rest.
+    """
+
+    rows: np.ndarray | None
+    """None: all rows as they are."""
+    arcs: np.ndarray
+    """Arcs before each place, and all of them."""
+    weights: np.ndarray
+    """What rows are dealt by within a side: input degrees, known before duplicates are gone."""
+
+    @property
+    def n_rows(self) -> int:
+        return self.arcs.size - 1
+
+    @property
+    def n_arcs(self) -> int:
+        return int(self.arcs[-1])
+
+    def cpu_rows(self, share: float) -> int:
+        """How many rows have this share of the arcs, as nearly as whole rows allow."""
+        if share >= 1 or self.n_arcs == 0:
+            return self.n_rows
+        wanted = share * self.n_arcs
+        above = min(int(np.searchsorted(self.arcs, wanted)), self.n_rows)
+        below = max(0, above - 1)
+        return above if self.arcs[above] - wanted <= wanted - self.arcs[below] else below
+
+    def fewest_cpu_rows(self, fits: Callable[[int, int], bool]) -> int:
+        """The fewest rows for the CPU such that what is left fits: ``fits(n_rows, n_arcs)``."""
+        low, high = 0, self.n_rows
+        while low < high:
+            middle = (low + high) // 2
+            if fits(self.n_rows - middle, self.n_arcs - int(self.arcs[middle])):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def deal(self, n_cpu_rows: int, n_cpu: int, n_others: int) -> np.ndarray:
+        """The partition of each row: those of the CPU's first.
+
+        Partitions of a side have as many rows as each other, but for one, and about as many input
+        edges (of directed graphs: out of their rows).
+        """
+        owner = np.empty(self.n_rows, np.uint32)
+        front = _evenly(self.weights[:n_cpu_rows], n_cpu)
+        back = _evenly(self.weights[n_cpu_rows:], n_others) + np.uint32(n_cpu)
+        if self.rows is None:
+            owner[:n_cpu_rows], owner[n_cpu_rows:] = front, back
+        else:
+            owner[self.rows[:n_cpu_rows]], owner[self.rows[n_cpu_rows:]] = front, back
+        return owner
+
+
+def sides(
+    arcs: np.ndarray, weights: np.ndarray, strategy: str, seed: int, *, by_degree: bool = True
+) -> Sides:
+    """Rows as a strategy hands them out; ``arcs`` are those before each row, and all of them.
+
+    ``by_degree`` says that rows come by decreasing degree.
+    """
+    check_strategy(strategy)
+    if strategy == "high" and by_degree:
+        return Sides(None, arcs, weights)
+    rows = np.arange(arcs.size - 1, dtype=np.uint32)
+    if strategy == "low" and by_degree:
+        return Sides(rows[::-1], arcs[-1] - arcs[::-1], weights[::-1])
+    if strategy == "random":
+        rows = np.random.default_rng(seed).permutation(rows)
+    else:
+        decreasing = rows[np.argsort(-np.diff(arcs), kind="stable")]
+        rows = decreasing if strategy == "high" else decreasing[::-1]
+    shuffled = np.zeros(arcs.size, np.int64)
+    np.cumsum(np.diff(arcs)[rows], out=shuffled[1:])
+    return Sides(rows, shuffled, weights[rows])
+
+
+def _evenly(weights: np.ndarray, n_partitions: int) -> np.ndarray:
+    """A partition for each row, in rounds: each partition gets one row of each.
+
+    In the first rounds, where the hubs are, the heaviest row goes to whoever has the least;
+    later it is enough to deal there and back again.
+    """
+    if n_partitions == 0:
+        return np.empty(0, np.uint32)
+    turns = np.arange(n_partitions, dtype=np.uint32)
+    owner = np.resize(np.concatenate([turns, turns[::-1]]), weights.size)
+    load = np.zeros(n_partitions, np.int64)
+    for first in range(0, min(weights.size, _CAREFUL_ROUNDS * n_partitions), n_partitions):
+        mine = weights[first : first + n_partitions]
+        by_weight = np.argsort(mine, kind="stable")[::-1]
+        by_load = np.argsort(load, kind="stable")[: mine.size]
+        owner[first + by_weight] = by_load
+        load[by_load] += mine[by_weight]
+    return owner
+
+
+_CAREFUL_ROUNDS = 256
+
+
+def check_strategy(strategy: str, *, mirrors: bool = False) -> None:
+    """Refuse what is no strategy; mirrors are one only where there may be two kinds of devices."""
+    if strategy not in STRATEGIES and not (mirrors and strategy == MIRROR):
+        known = ", ".join(("auto", *STRATEGIES, *([MIRROR] if mirrors else ())))
+        raise ValueError(f"strategy {strategy!r} is unknown: choose one of {known}")
+
+
+def check_mirrors(n_cpu: int, n_others: int, cpu_share: float | None) -> None:
+    """Refuse mirrors where not every partition of the CPU's has one."""
+    if n_cpu == 0 or n_cpu != n_others:
+        raise ValueError(
+            f"strategy 'mirror' was asked for with {n_cpu} CPU partitions and {n_others} on "
+            "accelerators: each of these mirrors one of those, so start as many GPU workers as "
+            "CPU workers, or take another strategy"
+        )
+    if cpu_share is not None:
+        raise ValueError(
+            f"cpu_share {cpu_share} means nothing to strategy 'mirror', which gives both sides all "
+            "rows: leave it out"
+        )
+
+
+def check_share(cpu_share: float) -> float:
+    """A share of the arcs, or a ValueError."""
+    if not 0 <= cpu_share <= 1:
+        raise ValueError(f"cpu_share {cpu_share} is out of range: it is a share, from 0 to 1")
+    return float(cpu_share)
+
+
+def choose(
+    strategy: str,
+    arcs: np.ndarray,
+    *,
+    n_cpu: int,
+    n_others: int,
+    needed_bytes: int = 0,
+    other_bytes: int | None = None,
+    algorithm: str = "bfs",
+) -> tuple[str, str]:
+    """The strategy that was asked for or, for ``"auto"``, one by the papers' guidelines; and why.
+
+    ``needed_bytes`` is what the whole graph would take on accelerators that have ``other_bytes``
+    together; None, when nobody knows. The share follows from what fits.
+    """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(
+            f"algorithm {algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}"
+        )
+    if strategy != "auto":
+        check_strategy(strategy, mirrors=True)
+        return strategy, "asked for"
+    if n_others == 0 or n_cpu == 0:
+        kind = "CPU workers" if n_others == 0 else "accelerators"
+        return "high", f"all partitions are on {kind}, so hubs are dealt evenly among them"
+    if is_even(arcs):
+        return "high", "all degrees are about the same, so a side has nothing to specialise in"
+    sizes = "nobody said how much the accelerators hold"
+    if other_bytes is not None:
+        sizes = f"of the graph's {human_bytes(needed_bytes)} with one search, the accelerators "
+        sizes += f"hold {human_bytes(other_bytes)}"
+    nearly = config.get("partition.nearly-fits")
+    small = other_bytes is not None and needed_bytes * nearly <= other_bytes
+    if algorithm == "pagerank":
+        if small:
+            return "high", f"{sizes}: nearly all, and hubs balance better on the CPU's few threads"
+        return "low", f"{sizes}: few rows of many arcs let most arcs fit there"
+    if small:
+        return "low", f"{sizes}: nearly all, so hubs go there, with a small bitmap"
+    return "high", f"{sizes}: the CPU keeps the hubs, whose bitmap fits its cache"
+
+
+def is_even(arcs: np.ndarray) -> bool:
+    """Whether no row has many more arcs than the mean: a uniform graph, a grid, a road network."""
+    n_rows = max(1, arcs.size - 1)
+    longest = int(np.diff(arcs).max(initial=0))
+    return longest <= config.get("partition.even-degrees") * max(1.0, int(arcs[-1]) / n_rows)

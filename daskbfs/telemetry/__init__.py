@@ -1,0 +1,1 @@
+"""What was measured: records, on their way to the scheduler, and what it remembers of them."""

@@ -1,0 +1,306 @@
+"""What was measured: a frozen record for each level and partition, and the table people read."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgpack
+
+from daskbfs.machine.atomic_file import whole_file
+from daskbfs.machine.devices import require_package
+from daskbfs.names import Device, Direction
+
+EMULATED_NOTE = "gpu-emulated ran a GPU's kernels on the CPU: no time here is a GPU's"
+_MOST_ROWS = 40  # of a printed table
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRecord:
+    """One level on one partition."""
+
+    level: int
+    direction: Direction
+    device: Device
+    partition: int
+    worker: str | None
+    frontier_vertices: int
+    """Going into the level."""
+    edges_examined: int
+    kernel_seconds: float
+    exchanged_bytes: int
+    scout_count: int
+    """Arcs that leave the frontier, going by the mean degree of its words of rows."""
+
+    @property
+    def mean_degree(self) -> float:
+        """Of the frontier."""
+        return self.scout_count / self.frontier_vertices if self.frontier_vertices else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where the seconds of a search went; those in none were on the way there and back."""
+
+    init: float = 0.0
+    """Opening leases."""
+    compute: float = 0.0
+    """Kernels: over the levels, the slowest worker's."""
+    push: float = 0.0
+    """Exchange around top-down levels: from one gather to the next, less kernels and gather."""
+    pull: float = 0.0
+    """Exchange around bottom-up levels."""
+    gather: float = 0.0
+    """Merging frontiers and choosing directions."""
+    aggregate: float = 0.0
+    """Bringing parents to their rows, after the last level."""
+
+    def to_dict(self) -> dict[str, float]:
+        """Seconds by phase, as in the JSON contract."""
+        return {name: getattr(self, name) for name in PHASES}
+
+
+PHASES = tuple(field.name for field in dataclasses.fields(Phases))
+NO_PHASES = Phases()
+_LEVEL_FIELDS = tuple(field.name for field in dataclasses.fields(LevelRecord))
+_LEVEL_VALUES = operator.attrgetter(*_LEVEL_FIELDS)
+_HEADER = (
+    "level", "direction", "device", "partition", "frontier", "degree", "examined", "ms",
+)  # fmt: skip
+_WORDS = {1, 2}  # columns of the table that hold words
+
+
+def _cells(record: LevelRecord) -> tuple[str, ...]:
+    """What a table shows of a record."""
+    return (
+        f"{record.level}",
+        record.direction.replace("_", "-"),
+        str(record.device),
+        f"{record.partition}",
+        f"{record.frontier_vertices:,}",
+        f"{record.mean_degree:,.1f}",
+        f"{record.edges_examined:,}",
+        f"{record.kernel_seconds * 1e3:.3f}",
+    )
+
+
+def slowest_seconds(records: Iterable[LevelRecord]) -> float:
+    """Kernels of the slowest worker in one level: a worker's partitions take turns."""
+    busy: dict[str | None, float] = {}
+    for record in records:
+        busy[record.worker] = busy.get(record.worker, 0.0) + record.kernel_seconds
+    return max(busy.values(), default=0.0)
+
+
+class Sum(NamedTuple):
+    """What searches did on one kind of device in one direction."""
+
+    device: Device
+    direction: Direction
+    levels: int = 0
+    edges_examined: int = 0
+    kernel_seconds: float = 0.0
+    exchanged_bytes: int = 0
+
+    def plus(self, levels: int, edges: int, seconds: float, n_bytes: int) -> Sum:
+        """With some more."""
+        return Sum(
+            self.device,
+            self.direction,
+            self.levels + levels,
+            self.edges_examined + edges,
+            self.kernel_seconds + seconds,
+            self.exchanged_bytes + n_bytes,
+        )
+
+
+class Summary(NamedTuple):
+    """A search in a few numbers."""
+
+    kernel_seconds: float
+    """Over the levels, the sum of the slowest worker's kernels."""
+    scout_count: int
+    """Arcs that left all frontiers together."""
+    sums: tuple[Sum, ...]
+
+
+class LevelTable(Sequence[LevelRecord]):
+    """Records of a search: a sequence that prints as a table.
+
+    Examples
+    --------
+    >>> import daskbfs
+    >>> levels = daskbfs.bfs(daskbfs.from_edges([(0, 1), (1, 2)]), source=0).levels
+    >>> [(record.level, record.frontier_vertices) for record in levels]
+    [(0, 1), (1, 1), (2, 1)]
+    """
+
+    def __init__(self, records: Sequence[LevelRecord]) -> None:
+        self._records = tuple(records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return LevelTable(self._records[index])
+        return self._records[index]
+
+    def __iter__(self) -> Iterator[LevelRecord]:
+        return iter(self._records)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels that were searched, the last and empty one included."""
+        return max((record.level for record in self), default=-1) + 1
+
+    @property
+    def emulated(self) -> bool:
+        """Whether a device was emulated: then no time here is a GPU's."""
+        return any(record.device is Device.GPU_EMULATED for record in self)
+
+    def by_level(self) -> dict[int, list[LevelRecord]]:
+        """The records of each level, in order."""
+        levels: dict[int, list[LevelRecord]] = {}
+        for record in self:
+            levels.setdefault(record.level, []).append(record)
+        return dict(sorted(levels.items()))
+
+    @property
+    def kernel_seconds(self) -> float:
+        """Over the levels, the sum of the slowest worker's kernels."""
+        return self.summary.kernel_seconds
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The whole search in a few numbers, from one pass."""
+        busy: dict[tuple[int, str | None], float] = {}
+        sums: dict[tuple[Device, Direction], list[Any]] = {}
+        scouts: dict[int, int] = {}
+        for record in self._records:
+            turn = record.level, record.worker
+            busy[turn] = busy.get(turn, 0.0) + record.kernel_seconds
+            scouts[record.level] = record.scout_count
+            kind = record.device, record.direction
+            mine = sums.get(kind)
+            if mine is None:
+                mine = sums[kind] = [set(), 0, 0.0, 0]
+            mine[0].add(record.level)
+            mine[1] += record.edges_examined
+            mine[2] += record.kernel_seconds
+            mine[3] += record.exchanged_bytes
+        slowest: dict[int, float] = {}
+        for (level, _), seconds in busy.items():
+            slowest[level] = max(slowest.get(level, 0.0), seconds)
+        parts = tuple(Sum(*kind, len(seen), *rest) for kind, (seen, *rest) in sums.items())
+        return Summary(sum(slowest.values()), sum(scouts.values()), parts)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Plain dictionaries, as in the JSON contract."""
+        return [dict(zip(_LEVEL_FIELDS, _LEVEL_VALUES(record), strict=True)) for record in self]
+
+    @classmethod
+    def from_dicts(cls, rows: Iterable[dict[str, Any]]) -> LevelTable:
+        """The table behind dictionaries, which may lack what older versions did not measure."""
+        return cls([_record({"scout_count": 0} | row) for row in rows])
+
+    def packed(self) -> bytes:
+        """The records as bytes, to be sent and kept: a seventh of what they take as objects."""
+        packed: bytes = msgpack.packb([_LEVEL_VALUES(record) for record in self._records])
+        return packed
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> LevelTable:
+        """The table that was packed."""
+        rows = msgpack.unpackb(data)
+        return cls([_record(dict(zip(_LEVEL_FIELDS, row, strict=True))) for row in rows])
+
+    def ends(self, most: int) -> LevelTable:
+        """All records, or where there are more, those of the first and the last levels."""
+        if len(self) <= most:
+            return self
+        levels = list(self.by_level().values())
+        first, last = levels[:1], levels[:0]
+        room = most - len(levels[0])
+        for early, late in zip(levels[1:], reversed(levels), strict=False):
+            for side, level in ((last, late), (first, early)):
+                room -= len(level)
+                if room >= 0:
+                    side.append(level)
+        return LevelTable([record for level in [*first, *reversed(last)] for record in level])
+
+    def to_pandas(self) -> Any:
+        """The records as a pandas DataFrame."""
+        pandas = require_package("pandas", "formats", "a dataframe")
+        return pandas.DataFrame(self.to_dicts(), columns=_LEVEL_FIELDS)
+
+    def to_json(self) -> str:
+        """The dictionaries as text."""
+        return json.dumps(self.to_dicts(), indent=1) + "\n"
+
+    def save(self, file: str | Path) -> None:
+        """Write the records as JSON."""
+        with whole_file(Path(file)) as target:
+            target.write(self.to_json().encode())
+
+    def _shown(self) -> list[tuple[str, ...]]:
+        """The cells of a table, the header first; of a long one, those of its head and tail."""
+        if len(self) < _MOST_ROWS:
+            return [_HEADER, *map(_cells, self)]
+        head, tail = self._records[: _MOST_ROWS // 2 - 1], self._records[-_MOST_ROWS // 2 :]
+        left_out = ("...", *[""] * (len(_HEADER) - 1))
+        return [_HEADER, *map(_cells, head), left_out, *map(_cells, tail)]
+
+    def __str__(self) -> str:
+        if not self._records:
+            return "(no levels)"
+        rows = self._shown()
+        widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADER))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if i in _WORDS else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._shown()
+        return html_table(header, rows, words=_WORDS)
+
+
+def html_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], words: Iterable[int] = ()
+) -> str:
+    """A table for a notebook or a report; whatever looks like HTML in it stays text."""
+    left = set(words)
+
+    def line(tag: str, row: Sequence[str]) -> str:
+        cells = (
+            f'<{tag} style="text-align:{"left" if i in left else "right"}">'
+            f"{html.escape(str(cell))}</{tag}>"
+            for i, cell in enumerate(row)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
+
+
+def _record(values: dict[str, Any]) -> LevelRecord:
+    words = {"direction": Direction(values["direction"]), "device": Device(values["device"])}
+    return LevelRecord(**values | words)
+
+
+Watcher = Callable[[Sequence[LevelRecord]], None]
+"""Told of each level once it is computed."""

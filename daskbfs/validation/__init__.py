@@ -1,0 +1,1 @@
+"""Checks of search trees, against rows and against the input edges."""
