@@ -103,7 +103,7 @@ def test_the_changelog_names_this_version():
 
 
 def test_the_door_shows_its_names():
-    assert set(daskbfs.__all__) == set(dir(daskbfs))
+    assert set(daskbfs.__all__) == {"__version__", *dir(daskbfs)}
     with pytest.raises(AttributeError, match="module 'daskbfs' has no attribute 'nothing'"):
         _ = daskbfs.nothing
 
@@ -116,7 +116,12 @@ def test_packages_install_and_run_in_an_empty_environment(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     (wheel,), (source,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     inside = set(zipfile.ZipFile(wheel).namelist())
-    assert {"daskbfs/py.typed", "daskbfs/daskbfs.yaml", "daskbfs/networkx_info.py"} <= inside
+    assert {
+        "daskbfs/py.typed",
+        "daskbfs/daskbfs.yaml",
+        "daskbfs/interop/networkx_info.py",
+        "daskbfs/__init__.pyi",
+    } <= inside
     assert not any(name.startswith("tests") for name in inside)
     with tarfile.open(source) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

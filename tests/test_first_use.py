@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ print([daskbfs.bfs(graph, 0).reached for _ in range(3)])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
     assert done.stdout == "[2, 2, 2]\n"
-    told = "daskbfs.cluster no Dask client is running: starting a cluster inside this process"
+    told = "daskbfs.cluster.local no Dask client is running: starting a cluster inside this process"
     assert done.stderr.count(told) == 1, done.stderr
     assert logging.getLogger("daskbfs").level == logging.NOTSET
 
@@ -94,6 +95,12 @@ def test_ctrl_c_exits_with_130_and_one_line():
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
         assert (process.returncode, told.decode()) == (130, "daskbfs: interrupted\n")
+
+
+def test_the_dashboard_of_a_cluster_in_this_process_can_be_opened():
+    with daskbfs.local_cluster() as cluster, cluster.get_client() as client:
+        for link in (cluster.dashboard_link, client.dashboard_link):
+            assert urllib.request.urlopen(link, timeout=30).status == 200
 
 
 def on_a_screen(words, columns, folder):

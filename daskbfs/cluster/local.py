@@ -10,6 +10,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.utils import format_dashboard_link
 
 from daskbfs.cluster.tuning import TunedClients, exempt_from_collection, fastest_event_loop
 
@@ -18,6 +19,16 @@ _logger = logging.getLogger(__name__)
 
 class TunedCluster(TunedClients, LocalCluster):  # type: ignore[misc]
     """A local cluster whose clients have low latency."""
+
+    @property
+    def dashboard_link(self) -> str:
+        """Where the dashboard is; one of a scheduler in this process listens on this machine only."""
+        link: str = super().dashboard_link
+        port = self.scheduler_info["services"].get("dashboard")
+        if port is None or not self.scheduler_address.startswith("inproc://"):
+            return link
+        shown: str = format_dashboard_link(LOOPBACK, port)
+        return shown
 
 
 LEAVE_INTERRUPTS = """

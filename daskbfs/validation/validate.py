@@ -59,7 +59,7 @@ def validate(
     >>> daskbfs.validate(graph, 0, [0, 0, 0])
     Traceback (most recent call last):
     ...
-    daskbfs.trees.ValidationError: check 5 fails at vertex 2: no edge from its parent 0
+    daskbfs.validation.trees.ValidationError: check 5 fails at vertex 2: no edge from its parent 0
     """
     stream = _stream(graph, edges)
     if stream is None:

@@ -253,6 +253,6 @@ def test_pictures_leave_out_who_failed_and_mark_what_is_emulated():
 
 
 def test_sockets_have_half_of_the_cores(monkeypatch):
-    monkeypatch.setattr(systems.machine, "n_cores", lambda: 8)
+    monkeypatch.setattr(systems.hardware, "n_cores", lambda: 8)
     assert systems.Setting(2).threads == 4
     assert systems.Setting(2, sockets=False).threads is None

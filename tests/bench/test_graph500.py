@@ -20,6 +20,7 @@ import daskbfs
 from daskbfs.bench import graph500
 from daskbfs.bench.graph500 import Plan, Room
 from daskbfs.cli import main
+from daskbfs.graph.build import build_graph
 from daskbfs.graph.generators import GENERATORS, ReferenceEdges
 from daskbfs.progress import silent
 from tests.support import naive
@@ -112,7 +113,7 @@ def test_keys_are_distinct_and_have_an_edge_that_is_no_loop():
     for generator in ("fast", "reference"):
         plan = Plan(scale=6, edgefactor=1, n_keys=64, generator=generator)
         origin = plan.origin()
-        graph = daskbfs.construction.build_graph(origin)
+        graph = build_graph(origin)
         keys = graph500.search_keys(graph, origin.stream, plan)
         assert len(set(keys)) == len(keys) == graph.n_rows < 64
         assert all(graph.row_of(key) is not None for key in keys)
