@@ -22,7 +22,7 @@ class TunedCluster(TunedClients, LocalCluster):  # type: ignore[misc]
 
     @property
     def dashboard_link(self) -> str:
-        """Where the dashboard is; one of a scheduler in this process listens on this machine only."""
+        """Where the dashboard is: on this machine only, where the scheduler is in this process."""
         link: str = super().dashboard_link
         port = self.scheduler_info["services"].get("dashboard")
         if port is None or not self.scheduler_address.startswith("inproc://"):

@@ -16,7 +16,6 @@ import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
 
-import daskbfs
 from daskbfs.bench import graph500
 from daskbfs.bench.graph500 import Plan, Room
 from daskbfs.cli import main
