@@ -1,5 +1,6 @@
 __version__: str
 
+from . import asynchronous as asynchronous
 from .algorithms.bfs.api import bfs as bfs
 from .algorithms.bfs.result import BFSResult as BFSResult
 from .algorithms.pagerank.api import pagerank as pagerank

@@ -1,8 +1,32 @@
-"""The words that all packages share: directions and devices."""
+"""The only lists of what has a name: directions, devices, drivers, strategies, policies, formats.
+
+The command line completes and checks words by them, so nothing heavy is imported here; what stands
+behind a name is found by a table in the package that has it, and tests compare the two.
+"""
 
 from __future__ import annotations
 
 import enum
+
+DRIVERS = ("auto", "direct", "resident", "waves")
+"""What runs the levels: :mod:`daskbfs.engine.drivers`."""
+
+STRATEGIES = ("high", "low", "random", "mirror")
+"""How rows are dealt to partitions: :mod:`daskbfs.partition.strategy`."""
+
+POLICIES = ("beamer", "coordinator", "adaptive", "top_down", "bottom_up")
+"""How a level's direction is chosen: :mod:`daskbfs.algorithms.bfs.direction`."""
+
+GENERATORS = ("kron", "kron-reference", "uniform")
+"""Random graphs: :mod:`daskbfs.graph.generators`."""
+
+FORMATS = (
+    "edge-list", "konect", "matrix-market", "dimacs", "metis", "csv", "parquet", "npz", "npy",
+    "gap", "gap-weighted", "graph500", "graph500-unpacked", "dbfs",
+)  # fmt: skip
+"""Of files: :mod:`daskbfs.io.formats`."""
+
+READ_ONLY_FORMATS = ("konect", "npy", "gap-weighted")
 
 
 class Direction(enum.StrEnum):

@@ -11,10 +11,10 @@ import daskbfs
 
 ROOT = Path(daskbfs.__file__).parent
 PACKAGES = (
-    "names", "arguments", "config", "progress",
+    "names", "config", "progress",
     "machine", "telemetry", "kernels", "graph", "validation", "io", "plotting",
     "partition", "cluster", "distribution", "engine", "algorithms",
-    "dashboard", "interop", "doctor", "bench", "cli", "__main__",
+    "dashboard", "interop", "asynchronous", "doctor", "bench", "cli", "__main__",
 )  # fmt: skip
 LONGEST = 450
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")

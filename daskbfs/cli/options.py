@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from daskbfs.names import DRIVERS, FORMATS, GENERATORS, POLICIES, READ_ONLY_FORMATS, STRATEGIES
+
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -26,16 +28,8 @@ if TYPE_CHECKING:
     from daskbfs.names import Device
     from daskbfs.progress import Progress
 
-STRATEGIES = ("auto", "high", "low", "random", "mirror")
-_DRIVERS = ("auto", "direct", "resident", "waves")
-_DIRECTIONS = ("beamer", "coordinator", "adaptive", "top_down", "bottom_up")
-FORMATS = (
-    "edge-list", "konect", "matrix-market", "dimacs", "metis", "csv", "parquet", "npz", "npy",
-    "gap", "gap-weighted", "graph500", "graph500-unpacked", "dbfs",
-)  # fmt: skip
-"""As daskbfs.io knows them, which would take its time to be loaded."""
-WRITTEN_FORMATS = tuple(one for one in FORMATS if one not in ("konect", "npy", "gap-weighted"))
-_KINDS = ("kron", "uniform", "kron-reference")
+CHOSEN_STRATEGIES = ("auto", *STRATEGIES)
+WRITTEN_FORMATS = tuple(name for name in FORMATS if name not in READ_ONLY_FORMATS)
 _INTERRUPTED = 128 + signal.SIGINT
 _SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError, ImportError)
 
@@ -78,7 +72,7 @@ class GraphWord(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        kinds = [f"{kind}:" for kind in _KINDS if f"{kind}:".startswith(incomplete)]
+        kinds = [f"{kind}:" for kind in GENERATORS if f"{kind}:".startswith(incomplete)]
         return [*map(CompletionItem, kinds), CompletionItem(incomplete, type="file")]
 
 
@@ -169,7 +163,7 @@ graph_options = _packed(_GRAPH_OPTIONS, GraphChoice, "choice")
 _CLUSTER_OPTIONS = (
     click.option(
         "--driver",
-        type=click.Choice(_DRIVERS),
+        type=click.Choice(DRIVERS),
         default="auto",
         show_default=True,
         help="What runs the levels; direct is without Dask.",
@@ -193,7 +187,7 @@ _CLUSTER_OPTIONS = (
     ),
     click.option(
         "--strategy",
-        type=click.Choice(STRATEGIES),
+        type=click.Choice(CHOSEN_STRATEGIES),
         default="auto",
         show_default=True,
         help="How vertices are dealt to partitions: the highest degrees to CPUs, the lowest, or "
@@ -201,7 +195,7 @@ _CLUSTER_OPTIONS = (
     ),
     click.option(
         "--direction",
-        type=click.Choice(_DIRECTIONS),
+        type=click.Choice(POLICIES),
         help="How to choose between top-down and bottom-up.  [default: beamer]",
     ),
     click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from daskbfs.cli.options import (
-    STRATEGIES,
+    CHOSEN_STRATEGIES,
     GraphChoice,
     check_json,
     graph_argument,
@@ -22,7 +22,7 @@ _ALGORITHMS = ("bfs", "pagerank")
 @graph_argument
 @click.option(
     "--strategy",
-    type=click.Choice(STRATEGIES),
+    type=click.Choice(CHOSEN_STRATEGIES),
     default="auto",
     show_default=True,
     help="Who gets what: CPUs the highest degrees, the lowest, or any; mirror gives all to CPUs, "

@@ -164,7 +164,7 @@ class Tuning:
             await self._stop()
 
 
-def tune(client: Client) -> Any:
+def tune(client: Client) -> Tuning:
     """Cut the batching intervals of a client's cluster, for as long as a search needs them cut.
 
     Workers that search for a tuned client also exempt what they have loaded from garbage

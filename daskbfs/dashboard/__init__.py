@@ -18,7 +18,7 @@ from daskbfs.telemetry.recorder import Recorder
 PAGE = "bfs"
 
 
-def install_dashboard(client: Client) -> Any:
+def install_dashboard(client: Client) -> str:
     """Put the page ``/bfs`` on the dashboard of a client's cluster.
 
     The scheduler must have daskbfs and bokeh (``pip install 'daskbfs[dashboard]'``). Clusters that

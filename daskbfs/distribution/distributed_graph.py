@@ -267,7 +267,7 @@ def distribute(
     seed: int | None = None,
     progress: Progress = silent,
     **reading: Any,
-) -> Any:
+) -> DistributedGraph:
     """Cut a graph into partitions and pin them to the workers of a cluster.
 
     Parameters

@@ -27,11 +27,10 @@ from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.remote_result import Placed, warm_workers
 from daskbfs.engine.state import StaleLease
 from daskbfs.graph.graph import Graph, Outline
+from daskbfs.names import DRIVERS
 from daskbfs.telemetry.levels import LevelTable, Phases
 from daskbfs.telemetry.records import About, SearchRecord, plain_text
 from daskbfs.telemetry.reporter import quietly
-
-DRIVERS = ("auto", "direct", "resident", "waves")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from daskbfs.arguments import as_integer
 from daskbfs.graph.build import build_graph
 from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, Origin
 from daskbfs.graph.graph import Graph
+from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.kernels import graph500_random as mrg
 from daskbfs.kernels.generators import (
     GROUP_CODES,

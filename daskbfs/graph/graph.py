@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from daskbfs.arguments import as_integer
 from daskbfs.graph.csr import Rows
 from daskbfs.graph.edge_stream import EdgeStream
 from daskbfs.graph.ordering import Locality
-from daskbfs.graph.vertex_ids import Ids
+from daskbfs.graph.vertex_ids import Ids, as_integer
 from daskbfs.kernels.buffers import Recycler
 
 

@@ -8,7 +8,8 @@ and an id's index is its place among them.
 from __future__ import annotations
 
 import functools
-from typing import Protocol
+import operator
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +22,14 @@ from daskbfs.progress import Progress
 _ALWAYS_DENSE = 2**20
 _VERTICES_PER_EDGE = 4
 _TABLE_BITS = 18
+
+
+def as_integer(value: Any, name: str, rule: str = "it must be an integer") -> int:
+    """The value, if it is an integer; a TypeError with its name otherwise."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} {value!r} is a {type(value).__name__}: {rule}") from None
 
 
 class Ids(Protocol):

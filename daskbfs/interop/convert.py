@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from daskbfs.arguments import as_integer
 from daskbfs.graph.build import construct
 from daskbfs.graph.edge_stream import ArrayEdges, Block, EdgeStream, edge_arrays, require_finite
 from daskbfs.graph.edge_table import column_names, named_columns, table_ends
 from daskbfs.graph.graph import Graph
+from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.io.export import csr_columns, exported_edges
 from daskbfs.machine.devices import require_package
 from daskbfs.progress import Progress, silent

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daskbfs import config
+from daskbfs import config, names
 from daskbfs.machine.hardware import human_bytes
 
-STRATEGIES = ("high", "low", "random")
 MIRROR = "mirror"
+STRATEGIES = tuple(name for name in names.STRATEGIES if name != MIRROR)
+"""Those that give each row to one partition."""
 ALGORITHMS = ("bfs", "pagerank")
 
 

@@ -28,6 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
+from daskbfs import names
 from daskbfs.cli import options as common
 from daskbfs.graph.build import build_graph
 from daskbfs.io import FORMATS, converter, formats, native
@@ -62,7 +63,7 @@ def same_rows(one, other):
 
 
 def test_the_command_line_names_the_formats_that_there_are():
-    assert tuple(FORMATS) == common.FORMATS
+    assert tuple(FORMATS) == names.FORMATS
     assert tuple(one.name for one in FORMATS.values() if one.can_write) == common.WRITTEN_FORMATS
     assert set(WRITTEN) == set(common.WRITTEN_FORMATS)
 

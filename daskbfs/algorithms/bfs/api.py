@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from distributed import Client
@@ -15,12 +14,12 @@ from daskbfs.algorithms.bfs.direction import implementation_choice, policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.result import BFSResult, Tree
 from daskbfs.algorithms.bfs.warmup import warm_kernels, warm_result
-from daskbfs.arguments import as_integer
 from daskbfs.cluster.threads import Share
 from daskbfs.distribution.distributed_graph import DistributedGraph, require_graph
 from daskbfs.engine.attempts import Job, Subject, checked_driver, on_cluster, run_within
 from daskbfs.engine.drivers import direct
 from daskbfs.graph.graph import Graph, Outline
+from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.kernels.threads import check_threads
 from daskbfs.telemetry.levels import LevelTable
 
@@ -36,7 +35,7 @@ def bfs(
     targets: Iterable[int] | None = None,
     threads: int | None = None,
     timeout: float | None = None,
-) -> Any:
+) -> BFSResult:
     """Search a graph breadth first.
 
     Parameters

@@ -13,13 +13,13 @@ from distributed import Client
 
 from daskbfs.algorithms.pagerank.program import PageRank, RankPart
 from daskbfs.algorithms.pagerank.result import PageRankResult
-from daskbfs.arguments import as_integer
 from daskbfs.cluster.threads import Share
 from daskbfs.distribution.distributed_graph import DistributedGraph, require_graph
 from daskbfs.engine.attempts import Job, checked_driver, on_cluster, run_within
 from daskbfs.engine.drivers import direct
 from daskbfs.engine.superstep import Parts
 from daskbfs.graph.graph import Graph, Outline
+from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.kernels.threads import check_threads
 from daskbfs.telemetry.levels import LevelTable
 
@@ -36,7 +36,7 @@ def pagerank(
     driver: str | None = None,
     threads: int | None = None,
     timeout: float | None = None,
-) -> Any:
+) -> PageRankResult:
     """Rank vertices by the ranks of those that point to them.
 
     Undirected edges point both ways. Self-loops and duplicates are not there, as in every graph
