@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import pty
 import re
 import signal
 import subprocess
@@ -20,6 +18,8 @@ from distributed import Client, LocalCluster
 import daskbfs
 from daskbfs.cli import main
 from tests.support.crew import Crew
+from tests.support.process import run_python
+from tests.support.terminal import in_a_terminal, screen
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
@@ -54,7 +54,7 @@ import daskbfs
 graph = daskbfs.from_edges([(0, 1)])
 print([daskbfs.bfs(graph, 0).reached for _ in range(3)])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
+    done = run_python(code)
     assert done.stdout == "[2, 2, 2]\n"
     told = "daskbfs.cluster.local no Dask client is running: starting a cluster inside this process"
     assert done.stderr.count(told) == 1, done.stderr
@@ -103,50 +103,10 @@ def test_the_dashboard_of_a_cluster_in_this_process_can_be_opened():
             assert urllib.request.urlopen(link, timeout=30).status == 200
 
 
-def on_a_screen(words, columns, folder):
-    """The lines that a terminal of so many columns shows once a command has ended."""
-    leader, follower = pty.openpty()
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(columns)}
-    process = subprocess.Popen(
-        [BIN / "daskbfs", *words], stdout=follower, stderr=follower, cwd=folder, env=environment
-    )
-    os.close(follower)
-    written = b""
-    try:
-        while data := os.read(leader, 65536):
-            written += data
-    except OSError:  # Linux says so when the other end is closed
-        pass
-    os.close(leader)
-    assert process.wait(timeout=60) == 0, written.decode()
-    return screen(written.decode())
-
-
-def screen(text):
-    """What stays of text with carriage returns, cursor moves and erasures."""
-    lines, row, column = [""], 0, 0
-    for token in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", text):
-        if token == "\r":
-            column = 0
-        elif token == "\n":
-            row += 1
-            lines += [""] * (row + 1 - len(lines))
-        elif token.startswith("\x1b["):
-            if token.endswith("K"):
-                lines[row] = lines[row][:column] if token != "\x1b[2K" else ""
-            elif token.endswith("A"):
-                row -= int(token[2:-1] or 1)
-        else:
-            line = lines[row].ljust(column)
-            lines[row] = line[:column] + token + line[column + len(token) :]
-            column += len(token)
-    return [line.rstrip() for line in lines]
-
-
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("more", [(), ("--workers", "2")])
 def test_a_terminal_keeps_all_that_was_said_and_no_bars(columns, more, tmp_path):
-    shown = on_a_screen(["run", "kron:17", "--sources", "8", *more], columns, tmp_path)
+    shown = screen(in_a_terminal(["run", "kron:17", "--sources", "8", *more], columns, tmp_path))
     text = "\n".join(shown)
     assert re.search(r"DistributedGraph 'kron:17': 131072 vertices, \d+ edges.* built in", text)
     assert ("live at http://127.0.0.1:" in text) == bool(more)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
-from pathlib import Path
-
 import dask
 import pytest
 
 import daskbfs
 from daskbfs.progress import Chorus, Standing, bars, board, posted, silent
+from tests.support.terminal import in_a_terminal
 
 
 def test_posted_work_is_on_the_board_while_it_goes_on():
@@ -61,33 +56,13 @@ def test_graphs_that_workers_build_tell_how_far_they_are(on_the_cluster):
     assert told[-1] == ("placing partitions", 2, 2)
 
 
-def in_a_terminal(words, folder):
-    """What a command writes to a terminal."""
-    leader, follower = pty.openpty()
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
-    command = [Path(sys.executable).parent / "daskbfs", *words]
-    process = subprocess.Popen(
-        command, stdout=follower, stderr=follower, cwd=folder, env=environment
-    )
-    os.close(follower)
-    written = b""
-    try:
-        while data := os.read(leader, 65536):
-            written += data
-    except OSError:  # Linux says so when the other end is closed
-        pass
-    os.close(leader)
-    assert process.wait(timeout=60) == 0, written.decode()
-    return written.decode()
-
-
 @pytest.mark.slow
 def test_a_terminal_shows_bars_and_quiet_ones_do_not(tmp_path):
     words = ["run", "kron:19", "--sources", "20", "--driver", "direct"]
-    loud = in_a_terminal(words, tmp_path)
+    loud = in_a_terminal(words, 100, tmp_path)
     for phase in ("counting degrees", "filling rows", "searching"):
         assert phase in loud
     assert "━" in loud
-    quiet = in_a_terminal([*words, "--quiet"], tmp_path)
+    quiet = in_a_terminal([*words, "--quiet"], 100, tmp_path)
     assert "━" not in quiet
     assert "searching" not in quiet

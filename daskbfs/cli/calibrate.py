@@ -11,7 +11,9 @@ from daskbfs.cli.options import (
     GraphChoice,
     check_json,
     graph_options,
+    json_option,
     plain_errors,
+    quiet_option,
     speaker,
     write_json,
 )
@@ -47,8 +49,8 @@ if TYPE_CHECKING:
 @click.option(
     "--output", type=click.Path(), metavar="FILE", help="Write the numbers to this .yaml file."
 )
-@click.option("--json", "json_file", type=click.Path(), help="Write all times; '-' to stdout.")
-@click.option("--quiet", is_flag=True, help="No progress bars, nothing but the numbers.")
+@json_option("all times")
+@quiet_option("nothing but the numbers")
 @plain_errors
 def calibrate(
     graph: str,

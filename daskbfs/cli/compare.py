@@ -13,7 +13,9 @@ from daskbfs.cli.options import (
     check_json,
     graph_argument,
     graph_options,
+    json_option,
     plain_errors,
+    quiet_option,
     speaker,
     write_json,
 )
@@ -67,11 +69,11 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
 )
 @click.option("--list", "listing", is_flag=True, help="Only say which systems there are.")
 @graph_options
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
+@json_option("the figures")
 @click.option(
     "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
 )
-@click.option("--quiet", is_flag=True, help="No progress bars, no table.")
+@quiet_option("no table")
 @plain_errors
 def compare(
     graph: str,

@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from daskbfs.cli.options import (
-    plain_errors,
-    write_json,
-)
+from daskbfs.cli.options import json_option, plain_errors, write_json
 
 if TYPE_CHECKING:
     pass
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 @click.command("compare-runs")
 @click.argument("before", metavar="A.json", type=click.Path())
 @click.argument("after", metavar="B.json", type=click.Path())
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
+@json_option("the figures")
 @plain_errors
 def compare_runs(before: str, after: str, json_file: str | None) -> None:
     """Say whether the searches of B are faster than those of A, beyond their scatter.

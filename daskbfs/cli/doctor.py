@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import click
 
-from daskbfs.cli.options import plain_errors, write_json
+from daskbfs.cli.options import json_option, plain_errors, write_json
 
 
 @click.command()
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(),
-    help="Write the findings to this file; '-' is standard output.",
-)
+@json_option("the findings")
 @plain_errors
 def doctor(json_file: str | None) -> None:
     """Tell what is here: machine, versions, threads, kernels; and what is missing.

@@ -10,7 +10,9 @@ from daskbfs.cli.options import (
     Where,
     check_json,
     cluster_options,
+    json_option,
     plain_errors,
+    quiet_option,
     speaker,
     write_json,
 )
@@ -55,10 +57,8 @@ _GENERATORS = ("fast", "reference")
     metavar="SECONDS",
     help="Then repeat the searches for so long, and read the energy counters; at least 1.",
 )
-@click.option(
-    "--json", "json_file", type=click.Path(), help="Write everything; '-' is standard output."
-)
-@click.option("--quiet", is_flag=True, help="No progress bars, nothing but the official fields.")
+@json_option("everything")
+@quiet_option("nothing but the official fields")
 @plain_errors
 def graph500(
     scale: int,

@@ -79,6 +79,17 @@ class GraphWord(click.ParamType):
 graph_argument = click.argument("graph", type=GraphWord())
 
 
+def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option ``--json`` of a command that can write something for programs."""
+    told = f"Write {what} to this file; '-' is standard output."
+    return click.option("--json", "json_file", type=click.Path(), help=told)
+
+
+def quiet_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option ``--quiet`` of a command, and what else than bars it leaves out."""
+    return click.option("--quiet", is_flag=True, help=f"No progress bars, {what}.")
+
+
 _GRAPH_OPTIONS = (
     click.option(
         "--seed",

@@ -13,7 +13,9 @@ from daskbfs.cli.options import (
     cluster_options,
     graph_argument,
     graph_options,
+    json_option,
     plain_errors,
+    quiet_option,
     speaker,
     write_json,
 )
@@ -47,10 +49,8 @@ if TYPE_CHECKING:
 )
 @graph_options
 @cluster_options
-@click.option(
-    "--json", "json_file", type=click.Path(), help="Write records; '-' is standard output."
-)
-@click.option("--quiet", is_flag=True, help="No progress bars, no tables.")
+@json_option("records")
+@quiet_option("no tables")
 @plain_errors
 def pagerank(
     graph: str,

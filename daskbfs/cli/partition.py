@@ -10,7 +10,9 @@ from daskbfs.cli.options import (
     check_json,
     graph_argument,
     graph_options,
+    json_option,
     plain_errors,
+    quiet_option,
     speaker,
     write_json,
 )
@@ -49,11 +51,11 @@ _ALGORITHMS = ("bfs", "pagerank")
     help="What --strategy auto is to serve.",
 )
 @graph_options
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures; '-' to stdout.")
+@json_option("the figures")
 @click.option(
     "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
 )
-@click.option("--quiet", is_flag=True, help="No progress bars, no table.")
+@quiet_option("no table")
 @plain_errors
 def partition(
     graph: str,

@@ -13,7 +13,9 @@ from daskbfs.cli.options import (
     cluster_options,
     graph_argument,
     graph_options,
+    json_option,
     plain_errors,
+    quiet_option,
     speaker,
     write_json,
 )
@@ -32,13 +34,8 @@ if TYPE_CHECKING:
 @cluster_options
 @click.option("--depth-limit", type=click.IntRange(0), help="Go no further than so many edges.")
 @click.option("--validate", is_flag=True, help="Make the five Graph500 checks on every tree.")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(),
-    help="Write records to this file; '-' is standard output.",
-)
-@click.option("--quiet", is_flag=True, help="No progress bars, no tables.")
+@json_option("records")
+@quiet_option("no tables")
 @plain_errors
 def run(
     graph: str,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 
 import numba
@@ -17,18 +14,9 @@ from daskbfs.kernels.bitmap import (
     shared_counter,
     trailing_zeros,
 )
+from tests.support.process import run_python
 
 ANNOUNCED = "daskbfs: compiling kernels for this machine"
-
-
-def python(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-        timeout=240,
-    )
 
 
 SEARCH = """
@@ -40,8 +28,8 @@ print(daskbfs.bfs(graph, 0).parent.tolist())
 
 @pytest.mark.slow
 def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent(tmp_path):
-    cold = python(SEARCH, NUMBA_CACHE_DIR=str(tmp_path))
-    warm = python(SEARCH, NUMBA_CACHE_DIR=str(tmp_path))
+    cold = run_python(SEARCH, NUMBA_CACHE_DIR=str(tmp_path))
+    warm = run_python(SEARCH, NUMBA_CACHE_DIR=str(tmp_path))
     assert cold.stdout == warm.stdout == "[0, 0, 1]\n"
     assert cold.stderr.count(ANNOUNCED) == 1
     assert warm.stderr == ""
@@ -51,7 +39,7 @@ def test_a_cold_cache_is_announced_once_and_a_warm_one_is_silent(tmp_path):
 def test_without_a_writable_cache_folder_kernels_still_run():
     # root may write anywhere, so numba is told that there is no place at all
     blocked = "import numba.core.caching; numba.core.caching.CacheImpl._locator_classes = []"
-    done = python(blocked + SEARCH)
+    done = run_python(blocked + SEARCH)
     assert done.stdout == "[0, 0, 1]\n", done.stderr
     assert done.stderr.count(ANNOUNCED) == 1
 
@@ -65,7 +53,7 @@ daskbfs.bfs; daskbfs.kronecker; daskbfs.read_graph
 import daskbfs.kernels.cpu
 print(os.listdir('/proc/self/task') == before)
 """
-    done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
+    done = run_python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.stdout == "True\n", done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 
 import numba
@@ -14,6 +11,7 @@ import pytest
 from daskbfs.kernels import threads
 from daskbfs.kernels.bitmap import atomic_add
 from daskbfs.kernels.thread_pool import N_SLOTS, in_parallel, part_of
+from tests.support.process import run_python
 
 
 @numba.njit(nogil=True)
@@ -71,17 +69,6 @@ def _allocate(part, n_parts, size):
 @numba.njit(nogil=True)
 def allocate_in_parts(n_parts, size):
     in_parallel(_allocate, n_parts, (size,))
-
-
-def run(code, **environment):
-    """Run a program in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-        timeout=240,
-    )
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 17, 500])
@@ -152,7 +139,7 @@ print(here[1], here == multiprocessing.get_context("fork").Pool(1).map(search, [
 
 
 def test_a_forked_process_has_helpers_of_its_own():
-    done = run(FORKED, NUMBA_NUM_THREADS="2")
+    done = run_python(FORKED, NUMBA_NUM_THREADS="2")
     assert done.stdout == "True True\n", done.stderr
 
 
@@ -169,7 +156,7 @@ for _ in range(3):
 time.sleep(1)
 print("ends")
 """
-    done = run(code)
+    done = run_python(code)
     assert (done.stdout, done.returncode) == ("ends\n", 0), done.stderr
 
 
@@ -189,4 +176,4 @@ import daskbfs
 daskbfs.bfs(daskbfs.from_edges([(0, 1)]), 0, driver="direct")
 print({name: value for name, value in os.environ.items() if before.get(name) != value})
 """
-    assert run(code).stdout == "{}\n"
+    assert run_python(code).stdout == "{}\n"
