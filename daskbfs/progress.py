@@ -1,6 +1,6 @@
 """Telling how far long work has come: a callback on the way down, bars at the top.
 
-Work in other processes is posted on a board there, which whoever waits for it can ask for.
+Work in other processes is posted on a board there, which a process that waits for it can read.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, TextIO, cast
 
 Progress = Callable[[str, int, int], None]
-"""Called as progress(phase, done, total); total 0 means that nobody knows."""
+"""Called as progress(phase, done, total); total 0 means that it is unknown."""
 
 
 def silent(phase: str, done: int, total: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Chorus:
 
 
 current: Progress | None = None
-"""Where work of this process that nobody passed a callback to can tell how far it has come."""
+"""The callback for work of this process that was passed none."""
 
 
 @contextlib.contextmanager

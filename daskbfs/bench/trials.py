@@ -23,7 +23,7 @@ from daskbfs.validation.validate import ValidationError, validate
 
 @dataclass(slots=True)
 class Trials:
-    """Searches of one graph; ``validated`` is None when nobody looked."""
+    """Searches of one graph; ``validated`` is None when trees were not validated."""
 
     last: BFSResult | None = None
     """The newest tree; earlier ones are forgotten, their records kept."""

@@ -31,9 +31,9 @@ class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
     emulated_gpus
         Workers that run the GPU's kernels on the CPU, slowly: to try a hybrid cluster without GPUs.
     host
-        Where scheduler, workers and dashboards listen. Whoever reaches a port of a Dask cluster can
-        run code there: name another than this machine's own address only with ``security``, or on a
-        network that is yours alone.
+        Where scheduler, workers and dashboards listen. Any program that reaches a port of a Dask
+        cluster can run code there: name another than this machine's own address only with
+        ``security``, or on a network that is yours alone.
     security
         A :class:`distributed.Security` with TLS certificates; None is plain TCP.
     dashboard_address
@@ -138,7 +138,7 @@ def apart(
 ) -> tuple[list[int] | None, list[list[int] | None]]:
     """Cores for CPU workers, and one for each GPU, near it where one is free.
 
-    None where there are too few: then nobody is told where to run.
+    None where there are too few cores: then no worker is pinned to any.
     """
     free = sorted(cores)
     if len(free) <= len(near):

@@ -1,7 +1,7 @@
 """Which workers there are, and whether those that a search needs are still alive.
 
-Dask lets a task wait for ever when the worker that it is pinned to is gone. So whoever waits for
-such a task asks the scheduler now and then; short waits never come to that.
+Dask lets a task wait for ever when the worker that it is pinned to is gone. So code that waits
+for such a task asks the scheduler now and then; short waits end before that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class WorkersLost(RuntimeError):
 
 @dataclass(slots=True)
 class Watch:
-    """Looks after the workers that somebody waits for."""
+    """Checks the workers that a caller waits for."""
 
     client: Client
     processes: Mapping[str, str]

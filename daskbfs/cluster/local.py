@@ -63,8 +63,8 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
     """A cluster on this machine: one worker in this process, or several processes.
 
     All of its ports listen on this machine only, unless ``host`` and ``dashboard_address`` among
-    the options say otherwise: whoever reaches a Dask worker can run code there. What this process
-    has loaded so far is exempted from garbage collection (``gc.freeze``).
+    the options say otherwise: any program that reaches a Dask worker can run code there. What this
+    process has loaded so far is exempted from garbage collection (``gc.freeze``).
 
     Parameters
     ----------

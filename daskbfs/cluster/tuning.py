@@ -20,7 +20,7 @@ _PLUGIN = "daskbfs-low-latency"
 
 
 class _Streams:
-    """Streams of one process that send at once for as long as anybody wants them to."""
+    """Streams of one process that send at once for as long as at least one tuning is open."""
 
     def __init__(self) -> None:
         self._wanted_by: set[str] = set()
@@ -35,7 +35,7 @@ class _Streams:
                 stream.interval = 0
 
     def relax(self, who: str) -> None:
-        """Restore the streams when nobody wants them to hurry any more."""
+        """End one tuning; the last to end restores the streams."""
         self._wanted_by.discard(who)
         if not self._wanted_by:
             for stream, interval in self._intervals.values():
@@ -44,7 +44,7 @@ class _Streams:
 
     @property
     def hurrying(self) -> bool:
-        """Whether anybody wants low latency here."""
+        """Whether at least one tuning is open here."""
         return bool(self._wanted_by)
 
     @classmethod

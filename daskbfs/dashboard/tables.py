@@ -52,7 +52,7 @@ class _Table:
             columns=columns,
             name=f"{self.name}-table",
             index_position=None,
-            scroll_to_selection=False,  # whoever scrolls is left in peace when searches come
+            scroll_to_selection=False,  # new searches do not move what the user has scrolled to
             sizing_mode=options.get("sizing_mode", "stretch_width"),
             reorderable=False,
         )

@@ -34,7 +34,7 @@ _EMPTY = (
 
 
 class View:
-    """Panes of one document: the newest search, until somebody chooses another."""
+    """Panes of one document: the newest search, until the user chooses another."""
 
     def __init__(self, scheduler: Any, panes: tuple[str, ...]) -> None:
         self._scheduler = scheduler
@@ -115,7 +115,7 @@ class View:
             else:
                 pane.show(search, names)
         self._headline.text = _EMPTY if search is None else told(search)
-        for part in [*self._of_a_search, self._follow]:  # bare axes tell nobody anything
+        for part in [*self._of_a_search, self._follow]:  # empty axes carry no information
             part.visible = search is not None
 
     def _holders(self, key: Any) -> list[str]:

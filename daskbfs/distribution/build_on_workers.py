@@ -1,8 +1,8 @@
 """Kernel 1 on the workers: edges are counted and rows filled where they will be held.
 
 Workers count portions of the edges; one of them numbers the vertices. Then each makes all edges
-once more and keeps the arcs of its own rows. So no edge travels, nobody holds more than its own
-rows, and what a lost worker held is made again by another without the help of a third.
+once more and keeps the arcs of its own rows. So no edge travels, no worker holds more than its
+own rows, and what a lost worker held is made again by another without the help of a third.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ async def followed(
         yield
     finally:
         asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)  # whoever waits for a task will know
+        await asyncio.gather(asking, return_exceptions=True)  # awaiting the tasks raises the error
 
 
 async def _ask(client: Client, run: str, workers: list[str], progress: Progress) -> None:
@@ -227,7 +227,7 @@ def build_rows(blueprint: Blueprint, share: Share, work: str, numbers: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What everybody must know of rows that one worker has built."""
+    """What the client must know of rows that one worker has built."""
 
     lengths: dict[int, tuple[np.ndarray, np.ndarray]]
     """How long they became, by partition."""
@@ -235,7 +235,7 @@ class Built:
 
 
 def describe_built(built: BuiltRows) -> Built:
-    """What everybody must know of these rows."""
+    """What the client must know of these rows."""
     lengths = {
         p: (np.diff(out.indptr).astype(np.uint32), np.diff(into.indptr).astype(np.uint32))
         for p, (out, into) in built.by_partition.items()

@@ -291,7 +291,7 @@ def distribute(
         workers, for searches that choose a device for each level (``direction="adaptive"``).
     cpu_share
         Of the edges, 0 to 1, for CPU workers, where there are GPU workers too; None gives these as
-        much as fits them, or half where nobody knows what fits. What does not fit its GPU is
+        much as fits them, or half where it is unknown what fits. What does not fit its GPU is
         streamed there.
     seed
         The same seed deals the same way, and generates the same graph. None is 1, and 2 for the

@@ -122,7 +122,7 @@ class Holding:
 
     @property
     def intact(self) -> bool:
-        """Whether nobody has lost or cancelled what searches need."""
+        """Whether no key that searches need is lost or cancelled."""
         return all(future.status == "finished" for future in self._needed)
 
     def give_way(self, following: Holding | None) -> None:

@@ -193,7 +193,7 @@ async def _run_once(
     try:
         measured = await found.measured()
     except BaseException:
-        found.release()  # whoever handles the error may hold this frame for long
+        found.release()  # the caller that handles the error may keep this frame alive for long
         raise
     levels = LevelTable(measured.records)
     holding.n_levels = levels.n_levels

@@ -45,7 +45,7 @@ class Placed:
         return measured
 
     def release(self) -> None:
-        """Let the parts go: nobody will ask for them."""
+        """Release the parts: they will not be fetched."""
         for part in self.parts:
             part.release()
 

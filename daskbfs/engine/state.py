@@ -23,7 +23,7 @@ class LevelLease(Pinned):
 
     @contextlib.contextmanager
     def level(self, level: int) -> Iterator[None]:
-        """While a level is computed nobody may use the lease; nor after that failed."""
+        """Refuse other uses of the lease while a level is computed, and after that failed."""
         self.check_level(level)
         self.next_level = _BUSY
         yield

@@ -75,7 +75,7 @@ def run_levels(
         parts: Parts = _with_leases(attempt.run, _run_levels)
         return parts
     finally:
-        del leases  # where this failed, somebody may keep the frame for long
+        del leases  # where this failed, the error's traceback may keep the frame for long
 
 
 def expand_level(run: str, level: int) -> None:
@@ -109,7 +109,7 @@ def _with_leases(run: str, work: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return work(post, box, _alive(reference), *arguments)
     except BaseException as error:
-        traceback.clear_frames(error.__traceback__)  # somebody may keep it, and the leases with it
+        traceback.clear_frames(error.__traceback__)  # a kept error must not keep the leases
         post.tell(attempt, error)
         raise
 

@@ -22,7 +22,7 @@ from daskbfs.kernels.buffers import Recycler
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Outline:
-    """What everybody must know of a graph: its vertices, their order and degrees; not its rows.
+    """What every process must know of a graph: its vertices, their order and degrees; not its rows.
 
     Takes 4 bytes for each vertex and some more for each row, however many edges there are.
     """

@@ -426,7 +426,7 @@ def pagerank(
 
 
 def _without_edges(graph: BackendGraph, weights: Mapping[int, float] | None) -> dict[Any, float]:
-    """The ranks of nodes that point to nobody."""
+    """The ranks of the nodes of a graph without edges."""
     if weights is None:
         return dict.fromkeys(graph.nodes, 1 / len(graph))
     total = sum(weights.values())

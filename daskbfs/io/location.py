@@ -58,7 +58,7 @@ class Location:
 
     @property
     def size(self) -> int:
-        """Bytes; 0 where nobody knows."""
+        """Bytes; 0 where unknown."""
         if self.local is not None:
             return self.local.stat().st_size
         system, path = self._remote()

@@ -2,7 +2,7 @@
 
 Eight bytes of magic; uint32 version; uint32 length of a header in JSON, and its CRC-32; then the
 arrays of the graph, little-endian, each from a multiple of 64 bytes on. The processes of a machine
-share the pages of a file that they map. Pages are mapped privately: nobody writes to the file, but
+share the pages of a file that they map. Pages are mapped privately: the file is never written, but
 kernels, which are compiled for arrays that can be written, need not be compiled again.
 """
 
@@ -227,7 +227,7 @@ class StoredEdges:
                 raise ValueError(f"{name} is damaged: its rows do not end where its arcs do")
 
     def _require_in_range(self, columns: dict[str, np.ndarray]) -> None:
-        """Refuse arrays by which a kernel would leave its memory, whoever wrote the file."""
+        """Refuse arrays by which a kernel would access memory out of bounds; no file is trusted."""
         n_rows, n_vertices = columns["input_degree"].size, self.header.n_vertices
         ends = {"order": n_rows + 1, "original_index": n_vertices, "hub_vertex": n_vertices}
         for way in ("out", "into") if self.header.directed else ("out",):

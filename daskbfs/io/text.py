@@ -111,7 +111,7 @@ class Lines:
     def wrong(self, place: int, error: int, what: str, base: int, top: int = 0) -> ValueError:
         """The error for the line at a place."""
         line = 1
-        with opened(self.location) as file:  # lines are counted only when somebody asks
+        with opened(self.location) as file:  # lines are counted only for an error
             to_read = self.begin + place
             while to_read and (piece := file.read(min(to_read, _READ_BYTES))):
                 to_read -= len(piece)

@@ -21,7 +21,7 @@ def owned(array: Any) -> Any:
 
 
 class Recycler:
-    """Hands out arrays, again and again, but never one that somebody still refers to.
+    """Hands out arrays, again and again, but never one that still has other references.
 
     Fresh memory costs a page fault every few kilobytes, many times what it costs to fill it.
     """

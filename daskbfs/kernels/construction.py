@@ -292,7 +292,7 @@ def bucket_rows(n_rows, first_row):
 def describe_rows(indptr, indices, hub, mean_degree, nobody):
     """Fill the hub column and the mean degree of each word of rows.
 
-    The hub of a row without neighbours is ``nobody``, who is in no frontier.
+    The hub of a row without neighbours is ``nobody``, a vertex that is in no frontier.
     Returns how many rows there are up to the last with more neighbours than its hub.
     """
     n_long_rows = 0

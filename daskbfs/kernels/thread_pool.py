@@ -182,7 +182,7 @@ def _task(context, builder, function, signature, layout, arguments_type):
     data = inner.inttoptr(address, layout.as_pointer())
     packed = inner.load(cgutils.gep_inbounds(inner, data, 0, 1))
     values = [inner.extract_value(packed, i) for i in range(len(arguments_type.types))]
-    # the callee's own calling convention tells whether it failed; a thread has nobody to tell
+    # the callee's own calling convention tells whether it failed; a thread has no caller to tell
     overload = function.dispatcher.overloads[signature.args]
     context.active_code_library.add_linking_library(overload.library)
     declared = context.declare_function(builder.module, overload.fndesc)
@@ -236,7 +236,7 @@ def _slot(s):
 
 @_njit
 def _claim(slot):
-    """The ticket of a part that nobody has begun, or 0."""
+    """The ticket of a part that no thread has begun, or 0."""
     ticket = _load(slot + 8 * _TICKET)
     while (ticket & _PART_MASK) < ((ticket >> _PART_BITS) & _PART_MASK):
         if _compare_and_swap(slot + 8 * _TICKET, ticket, ticket + 1):

@@ -17,7 +17,7 @@ class Pinned:
     """Something that is neither copied nor spilled: Dask cannot pickle it.
 
     A worker that retires may not leave before its keys are elsewhere. What it hands over is only
-    the name of the thing; whoever needs the thing makes it again.
+    the name of the thing; a worker that needs the thing makes it again.
     """
 
     __slots__ = ()

@@ -108,8 +108,8 @@ def sides(
 def _evenly(weights: np.ndarray, n_partitions: int) -> np.ndarray:
     """A partition for each row, in rounds: each partition gets one row of each.
 
-    In the first rounds, where the hubs are, the heaviest row goes to whoever has the least;
-    later it is enough to deal there and back again.
+    In the first rounds, where the hubs are, the heaviest row goes to the partition with the
+    least load; later it is enough to deal there and back again.
     """
     if n_partitions == 0:
         return np.empty(0, np.uint32)
@@ -170,7 +170,7 @@ def choose(
     """The strategy that was asked for or, for ``"auto"``, one by the papers' guidelines; and why.
 
     ``needed_bytes`` is what the whole graph would take on accelerators that have ``other_bytes``
-    together; None, when nobody knows. The share follows from what fits.
+    together; None, when that is unknown. The share follows from what fits.
     """
     if algorithm not in ALGORITHMS:
         raise ValueError(
@@ -184,7 +184,7 @@ def choose(
         return "high", f"all partitions are on {kind}, so hubs are dealt evenly among them"
     if is_even(arcs):
         return "high", "all degrees are about the same, so a side has nothing to specialise in"
-    sizes = "nobody said how much the accelerators hold"
+    sizes = "accelerator memory is unknown"
     if other_bytes is not None:
         sizes = f"of the graph's {human_bytes(needed_bytes)} with one search, the accelerators "
         sizes += f"hold {human_bytes(other_bytes)}"

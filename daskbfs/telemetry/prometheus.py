@@ -26,7 +26,7 @@ _BY_KIND = {
 
 
 class Collector:
-    """Turns totals into series when somebody asks."""
+    """Turns totals into series at each scrape."""
 
     def __init__(self) -> None:
         self.recorders: weakref.WeakSet[Recorder] = weakref.WeakSet()
@@ -74,7 +74,7 @@ class Collector:
         yield partitions
 
     def describe(self) -> list[Any]:
-        """Nothing is known before somebody asks."""
+        """Nothing: series are known only at a scrape."""
         return []
 
 

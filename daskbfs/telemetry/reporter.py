@@ -1,7 +1,7 @@
 """Telling the scheduler what searches do: from the client at their end, from workers on the way.
 
-A report is one more message on a stream that is there anyway; nobody waits for it. A search that is
-over sooner than the first report of its worker is told of by its client alone.
+A report is one more message on a stream that is there anyway; no code waits for it. A search that
+is over sooner than the first report of its worker is told of by its client alone.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Reporter:
 
     def _send(self, *messages: dict[str, Any]) -> None:
         if self._connected:
-            with contextlib.suppress(CommClosedError):  # whoever waits for it will notice
+            with contextlib.suppress(CommClosedError):  # code that waits for tasks will notice
                 self._stream.send(*messages)
 
     @property
@@ -80,7 +80,7 @@ class Reporter:
 
 
 async def reporter_for(client: Client) -> Reporter | None:
-    """A line to the scheduler; None where nobody wants one, or the scheduler cannot record.
+    """A line to the scheduler; None where telemetry is off, or the scheduler cannot record.
 
     An operation that it does not know would end the client's stream: so it is asked first, each
     time that partitions are put anywhere.
@@ -129,7 +129,7 @@ class RunningSearch:
 
 
 def watcher_for(about: About | None) -> Watcher | None:
-    """Who is told of the levels of an attempt; None where nobody is."""
+    """The callback for the levels of an attempt; None where they are not reported."""
     return None if about is None else RunningSearch(about)
 
 

@@ -1,4 +1,4 @@
-"""Search trees as somebody claims them, in the user's ids; and some of them, checked against edges.
+"""Search trees that a caller claims, in the user's ids; and some of them, checked against edges.
 
 A check against the rows of a graph cannot see an edge that its construction lost. So trees can also
 be checked against the input edges: several in one pass, since making or reading these, and missing
@@ -58,7 +58,7 @@ RULES = {
 
 
 class Claim:
-    """A tree as somebody claims it: arrays aligned with the graph's vertices."""
+    """A tree that a caller claims: arrays aligned with the graph's vertices."""
 
     def __init__(self, graph: Outline, source: Any, parent: Any, level: Any = None) -> None:
         self.graph = graph
@@ -189,7 +189,7 @@ class Trees:
         self._widen(int(at.max()))
         columns = (self._parents, self._levels, self._unreached, len(self))
         offence = tree.put_tree(index, at, *columns, n_threads())
-        # the claim is let go: whoever made its arrays may want to use them again
+        # the claim is let go: the caller that made its arrays may want to use them again
         self._sources.append(claim.source)
         self._last_levels.append(last_level)
         self._raise_if(offence)

@@ -3,8 +3,8 @@
 Every partition keeps a bitmap of all visited vertices and takes each merged frontier into it. A
 top-down step finds vertices of other partitions too, and keeps their parents to itself until the
 end: only visited bits travel during a search. A bottom-up step finds own rows only. Where
-accelerators mirror the CPU's partitions, either these search a level or the mirrors do; whoever
-waits takes the frontier in, and mirrors owe what they found to the owners.
+accelerators mirror the CPU's partitions, either these search a level or the mirrors do; those
+that wait merge the frontier, and mirrors owe what they found to the owners.
 Method: Sallinen, Gharaibeh, Ripeanu (Accelerating Direction-Optimized BFS on Hybrid Architectures).
 """
 
@@ -339,7 +339,8 @@ class BFS:
                 row = first_orphan(visited, parent, partition.n_rows)
                 which = f", row {row} among them," if row >= 0 else ""
                 raise RuntimeError(
-                    f"{missing} rows of partition {partition.number}{which} were visited by nobody"
+                    f"{missing} rows of partition {partition.number}{which} have no parent: no "
+                    "partition found them"
                 )
         return Part(partition.first, parent)
 

@@ -40,7 +40,7 @@ def pagerank(
     """Rank vertices by the ranks of those that point to them.
 
     Undirected edges point both ways. Self-loops and duplicates are not there, as in every graph
-    here. The rank of vertices that point to nobody goes to all, as in networkx.
+    here. The rank of vertices without outgoing edges goes to all, as in networkx.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def pagerank(
     iterations
         Make exactly so many, and look at no tolerance.
     personalization
-        Weights by vertex id: where the rest of the rank, and that of vertices that point to nobody,
-        goes to. None: to all vertices alike.
+        Weights by vertex id: where the rest of the rank, and that of vertices without outgoing
+        edges, goes to. None: to all vertices alike.
     driver, threads, timeout
         As for :func:`bfs`.
 

@@ -37,7 +37,7 @@ from daskbfs.machine.devices import check_device
 from daskbfs.names import Device
 
 PEER = "peer"
-"""Stands for a paper where a system is somebody else's."""
+"""Takes the place of a paper where a system is third-party."""
 
 NAIVE = {
     "daskbfs.construction.vertices": "input",

@@ -54,7 +54,7 @@ class Row:
     peak_bytes: int | None = None
     source_lines: int | None = None
     validated: bool | None = None
-    """None where nobody could look: a program of its own that does not verify its trees."""
+    """None where trees cannot be checked: an external program that does not verify its own."""
     kernel2_seconds: list[float] = field(default_factory=list)
     """Of each search."""
     failure: str | None = None
@@ -102,7 +102,7 @@ def compare(
     """Run all systems over all courses; one that fails says why, and the others go on.
 
     Unless they run ``apart``, each in a process of its own, the peak memory of one includes that of
-    those before it, and nobody ends one that takes too long.
+    those before it, and one that takes too long is not terminated.
     """
     rows: list[Row] = []
     total = len(courses) * len(systems)

@@ -40,6 +40,6 @@ async def search(
     try:
         await settled(parts)
     except BaseException:
-        found.release()  # whoever handles the error may hold this frame for long
+        found.release()  # the caller that handles the error may keep this frame alive for long
         raise
     return found

@@ -104,7 +104,7 @@ class _Waves:
             raise
         finally:
             _drop(ended)
-            for future in self.held:  # whoever handles an error may hold this frame for long
+            for future in self.held:  # the caller may keep an error, and so this frame, for long
                 future.release()
         return Placed(self.holding, parts)
 

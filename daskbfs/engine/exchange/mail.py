@@ -2,7 +2,7 @@
 
 The scheduler starts tasks; it does not stand between two levels. Every attempt has a mailbox on
 each of its workers. A task that waits for mail gives its place to others after a moment, so that
-two searches on the same workers cannot block each other, and leaves when nobody wants its answer.
+two searches on the same workers cannot block each other, and ends when its result is not wanted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNOPENED_SECONDS = 600  # mail for attempts that never started here is kept no 
 
 
 class Abandoned(RuntimeError):
-    """A task waited for mail that nobody needs any more."""
+    """A task waited for mail that is not needed any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Mailbox:
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Tell whoever waits, or will wait, that no more mail comes; the first error stays."""
+        """Tell tasks that wait, or will wait, that no more mail comes; the first error stays."""
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
@@ -124,7 +124,7 @@ class Mailbox:
 
 
 def _wanted() -> bool:
-    """Whether anybody still wants what the current task makes."""
+    """Whether the result of the current task is still wanted."""
     worker = get_worker()
     task = worker.state.tasks.get(worker.get_current_task())
     running = task is not None and task.state in ("executing", "long-running")
@@ -158,7 +158,7 @@ class Post:
         self._boxes: dict[str, Mailbox] = {}
         self._closed: deque[str] = deque(maxlen=256)
         self._sending: set[asyncio.Future[None]] = set()
-        """Mail on its way: nobody else holds these tasks."""
+        """Mail on its way: there is no other strong reference to these tasks."""
         worker.handlers[_HANDLER] = self._deliver
 
     @classmethod

@@ -8,7 +8,7 @@ a bottom-up step end there. Arrays over rows are padded to whole words; padding 
 Method: Beamer, Asanovic, Patterson (SC 2012), with a hub column in front of the rows.
 
 Threads claim pieces of the work from a shared counter until none is left. A bottom-up piece is
-whole words, so nobody else writes there; a top-down step wins each vertex by an atomic
+whole words, so no other thread writes there; a top-down step wins each vertex by an atomic
 test-and-set, so every vertex is found, counted and queued once. The GPU's kernels have the same
 names and arguments: :mod:`daskbfs.kernels.gpu.bfs`.
 """
@@ -276,7 +276,7 @@ def top_down(
     indptr, indices, vertex, mean_degree, own_first, parent, elsewhere, visited, queue, size,
     next_queue, n_threads,
 ):  # fmt: skip
-    """Let every row of the queue look for neighbours that nobody has visited.
+    """Let every row of the queue look for unvisited neighbours.
 
     Those from vertex ``own_first`` on, as many as ``parent`` has, are rows of this partition; the
     parents of others are kept ``elsewhere``, by global id. Returns the vertices found
@@ -354,7 +354,7 @@ def bitmap_to_queue(bitmap, queue, n_threads):
 
 @kernel
 def enter(words, visited, parent):
-    """Visit the rows of a bitmap; those that nobody here has visited get no parent yet.
+    """Visit the rows of a bitmap; those not visited here before get no parent yet.
 
     Returns how many these are.
     """

@@ -40,7 +40,7 @@ class Block:
 
 Brought = Generator[tuple[Block, Any, int], None, None]
 """Blocks one after the other, each with its arcs on the device and the number of the first of them;
-to be closed by whoever does not take them all."""
+a caller that does not take them all must close the generator."""
 
 
 class Arcs:

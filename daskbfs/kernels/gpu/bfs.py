@@ -46,7 +46,7 @@ def expand_rows(
     found,
     examined,
 ):
-    """Top-down: the lanes of each row of the queue look for vertices that nobody has visited."""
+    """Top-down: the lanes of each row of the queue look for unvisited vertices."""
     lane = cuda.grid(1) & (width - 1)
     looked_at = 0
     for i in range(begin + cuda.grid(1) // width, end, cuda.gridsize(1) // width):
@@ -204,7 +204,7 @@ def mark_vertices(ids, words):
 
 @cuda.jit
 def enter_rows(words, visited, parent, missing):
-    """Rows of a bitmap that nobody here has visited get no parent yet."""
+    """Rows of a bitmap that were not visited here before get no parent yet."""
     n = 0
     for row in range(cuda.grid(1), parent.size, cuda.gridsize(1)):
         bit = np.uint32(_ONE << np.uint32(row & 31))
@@ -217,7 +217,7 @@ def enter_rows(words, visited, parent, missing):
 
 @cuda.jit
 def enter_vertices(ids, own_first, visited, parent, missing):
-    """Visit some vertices; own rows that nobody here has visited get no parent yet."""
+    """Visit some vertices; own rows not visited here before get no parent yet."""
     n = 0
     for i in range(cuda.grid(1), ids.size, cuda.gridsize(1)):
         u = np.int64(ids[i])
@@ -266,7 +266,7 @@ KERNELS = (
     enter_vertices, forget_rows, adopt_parents, find_work, search_rows_cached, pull_rows,
     settle_ranks,
 )  # fmt: skip
-"""All of them, for whoever compiles or checks them."""
+"""All kernels, for code that compiles or checks them."""
 
 
 def _narrow(words: Any) -> Any:
@@ -292,7 +292,7 @@ def top_down(
     next_queue: Any,
     n_threads: int,
 ) -> tuple[int, float, int]:
-    """Let every row of the queue look for neighbours that nobody has visited."""
+    """Let every row of the queue look for unvisited neighbours."""
     found = array_module(visited).zeros_like(visited)
     examined = _counter(visited)
     with contextlib.closing(indices.with_rows_of(queue[:size])) as blocks:
@@ -418,7 +418,7 @@ def bitmap_to_queue(bitmap: Any, queue: Any, n_threads: int) -> int:
 
 
 def enter(words: Any, visited: Any, parent: Any) -> int:
-    """Visit the rows of a bitmap; returns how many nobody here has visited: they have no parent."""
+    """Visit the rows of a bitmap; returns how many were not visited here: they have no parent."""
     missing = _counter(words)
     launch(enter_rows, parent.size, _narrow(words), _narrow(visited), parent, missing)
     visited |= words
@@ -426,7 +426,7 @@ def enter(words: Any, visited: Any, parent: Any) -> int:
 
 
 def enter_ids(ids: Any, first: int, visited: Any, parent: Any) -> int:
-    """Visit some vertices; returns how many own rows nobody here has visited."""
+    """Visit some vertices; returns how many own rows were not visited here before."""
     missing = _counter(ids)
     launch(enter_vertices, ids.size, ids, int(first), _narrow(visited), parent, missing)
     return int(missing[0])

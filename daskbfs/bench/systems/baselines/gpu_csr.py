@@ -33,7 +33,7 @@ def kernel1(edges: Edges, arrays: Any) -> OnDevice:
 
 
 def kernel2(there: OnDevice, source: int) -> np.ndarray:
-    """Let waves run until one finds nobody."""
+    """Run waves until one finds no unvisited vertex."""
     xp, n_rows = there.arrays, there.rows.vertex.size
     parent = xp.full(n_rows, -1, np.int64)
     wave, updated, visited = (xp.zeros(n_rows, np.int8) for _ in range(3))
@@ -74,4 +74,4 @@ def settle_wave(wave, visited, updated, going):
 
 
 KERNELS = (spread_wave, settle_wave)
-"""All of them, for whoever compiles or checks them."""
+"""All kernels, for code that compiles or checks them."""

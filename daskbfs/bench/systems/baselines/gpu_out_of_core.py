@@ -94,4 +94,4 @@ def relax_rows(rows, indptr, indices, level, parent, changed):
 
 
 KERNELS = (relax_rows,)
-"""All of them, for whoever compiles or checks them."""
+"""All kernels, for code that compiles or checks them."""

@@ -210,7 +210,7 @@ def _cugraph_parents(graph: Any, source: int) -> np.ndarray:
 
 
 def _with_source(parent: np.ndarray, source: int) -> np.ndarray:
-    """Parents as everybody gives them: -1 for whatever is below 0, and the source its own."""
+    """Parents in the common form: -1 for whatever is below 0, and the source is its own parent."""
     found = np.maximum(parent.astype(np.int64), -1)
     found[source] = source
     return found
