@@ -161,7 +161,7 @@ print("ends")
 
 
 @pytest.mark.parametrize(
-    ("policy", "told"), [("passive", "sleep at once"), ("", "spin for 50 µs, then sleep")]
+    ("policy", "told"), [("passive", "sleep at once"), ("", "spin for 200 µs, then sleep")]
 )
 def test_the_users_way_to_wait_is_respected(policy, told, monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", policy)
