@@ -24,7 +24,7 @@ RESOURCES = {Device.GPU: "GPU", Device.GPU_EMULATED: "GPU-EMULATED"}
 """What workers offer that have such a device."""
 
 
-async def asked(client: Client, now: Mapping[str, WorkerState]) -> dict[str, WorkerState]:
+async def query_devices(client: Client, now: Mapping[str, WorkerState]) -> dict[str, WorkerState]:
     """The workers that answer, with their devices; those that are lost meanwhile are left out."""
     while now:
         processes = {worker: state.process for worker, state in now.items()}

@@ -13,7 +13,7 @@ def new_run() -> str:
     return uuid.uuid4().hex[:16]
 
 
-async def settled(futures: Sequence[Future]) -> None:
+async def wait_all(futures: Sequence[Future]) -> None:
     """Wait for futures, without fetching them; raise what they raised."""
     with futures[0].client.as_current():  # the process may have other clients, on other loops
         await wait(list(futures))

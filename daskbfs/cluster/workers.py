@@ -27,7 +27,7 @@ class WorkerState:
     memory_used: int
     status: str
     device: Device = Device.CPU
-    """What its kernels run on, once it was asked (``devices.asked``)."""
+    """What its kernels run on, once it was asked (``devices.query_devices``)."""
     device_bytes: int | None = None
     """Memory of an accelerator, where it is known."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from distributed import Client, Future
 
 from daskbfs import config
-from daskbfs.cluster.futures import new_run, settled
+from daskbfs.cluster.futures import new_run, wait_all
 from daskbfs.cluster.liveness import guarded
 from daskbfs.cluster.threads import Share, machine_shares
 from daskbfs.cluster.workers import WorkerState
@@ -126,7 +126,7 @@ async def _outlined(
             for worker, stream in streams.items()
         ]
         async with followed(client, run, list(streams), progress):
-            await settled(futures)
+            await wait_all(futures)
         return futures
 
     def on_first(function: Any, *arguments: Any) -> Future:

@@ -17,12 +17,12 @@ import numpy as np
 from distributed import Client, Lock
 
 from daskbfs import config
-from daskbfs.cluster.devices import asked
+from daskbfs.cluster.devices import query_devices
 from daskbfs.cluster.liveness import WorkersLost
 from daskbfs.cluster.local import current_client
 from daskbfs.cluster.workers import WorkerState, check_scheduler, workers_now
 from daskbfs.distribution.build_on_workers import outlined
-from daskbfs.distribution.placed_partitions import Holding, put
+from daskbfs.distribution.placed_partitions import Holding, place_partitions
 from daskbfs.graph.edge_stream import Origin
 from daskbfs.graph.graph import Outline, RemoteGraph
 from daskbfs.io.spec import open_origin
@@ -222,7 +222,7 @@ class DistributedGraph:
         self, before: Holding, layout: Layout, placement: Placement, now: dict[str, WorkerState]
     ) -> None:
         """Put partitions elsewhere, and forget where they were."""
-        holding = await put(self.graph, self.client, layout, placement, now, before)
+        holding = await place_partitions(self.graph, self.client, layout, placement, now, before)
         self._holding = self._shared.latest = holding
         before.give_way(holding)
         for view in list(self._shared.views.values()):
@@ -349,7 +349,7 @@ async def spread(
         check_strategy(strategy, mirrors=True)
     if cpu_share is not None:
         check_share(cpu_share)
-    now = await asked(client, await workers_now(client))
+    now = await query_devices(client, await workers_now(client))
     n_partitions = n_partitions if n_partitions is not None else len(now)
     check_number(n_partitions)
     n_attempts = config.get("recovery.attempts")
@@ -365,7 +365,9 @@ async def spread(
             wish = Wish(strategy, seed, cpu_share)
             cutting = choose_cut(graph, devices, wish, _room(placement, now))
             layout = cutting.lay_out(graph)
-            holding = await put(graph, client, layout, placement, now, progress=progress)
+            holding = await place_partitions(
+                graph, client, layout, placement, now, progress=progress
+            )
             if isinstance(graph, RemoteGraph):
                 made = graph.generation_seconds or 0.0
                 graph.construction_seconds = time.perf_counter() - start - made
@@ -397,7 +399,7 @@ async def some_workers(client: Client, without: Collection[str] = ()) -> dict[st
     deadline = time.monotonic() + config.get("recovery.wait-seconds")
     while True:
         now = {w: s for w, s in (await workers_now(client)).items() if w not in without}
-        if now and (now := await asked(client, now)):
+        if now and (now := await query_devices(client, now)):
             return now
         if time.monotonic() > deadline:
             waited = config.get("recovery.wait-seconds")

@@ -11,7 +11,7 @@ import dask
 import numpy as np
 from distributed import Client, Future
 
-from daskbfs.cluster.futures import new_run, settled
+from daskbfs.cluster.futures import new_run, wait_all
 from daskbfs.cluster.liveness import guarded
 from daskbfs.cluster.threads import Share, machine_shares
 from daskbfs.cluster.workers import WorkerState
@@ -182,7 +182,7 @@ class _Kept:
     numbering: Numbering | None
 
 
-async def put(
+async def place_partitions(
     graph: Outline,
     client: Client,
     layout: Layout,
@@ -287,7 +287,7 @@ async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
             )
         )
         del rows
-        await settled(holding.partitions[-1:])
+        await wait_all(holding.partitions[-1:])
         progress("placing partitions", p + 1, len(holders))
 
 
@@ -313,7 +313,7 @@ async def _built(holding: Holding, kept: _Kept, progress: Progress) -> dict[str,
             )
     if built:
         async with followed(client, run, list(built), progress):
-            await settled(list(built.values()))
+            await wait_all(list(built.values()))
     if not graph.filled:
         lengths = [
             client.submit(

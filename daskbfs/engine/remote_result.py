@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from distributed import Future
 
-from daskbfs.cluster.futures import new_run, settled
+from daskbfs.cluster.futures import new_run, wait_all
 from daskbfs.cluster.liveness import WorkersLost, guarded
 from daskbfs.cluster.workers import workers_now
 from daskbfs.distribution.placed_partitions import Holding
@@ -119,7 +119,7 @@ async def warm_workers(holding: Holding, program: Program) -> None:
         )
         for worker in holding.placement.workers
     ]
-    await settled(futures)
+    await wait_all(futures)
     if not holding.warmed:
         with holding.annotated():
             holding.anchors = [
@@ -131,7 +131,7 @@ async def warm_workers(holding: Holding, program: Program) -> None:
                 )
                 for name in _TASK_NAMES
             ]
-        await settled(holding.anchors)  # a process that ends soon would warn of those that run
+        await wait_all(holding.anchors)  # a process that ends soon would warn of those that run
     holding.warmed.add(type(program))
 
 

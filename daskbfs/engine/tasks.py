@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.exchange.mail import Abandoned, Attempt, Mailbox, Post
+from daskbfs.engine.exchange.mail import Abandoned, Attempt, Mailbox, Mailboxes
 from daskbfs.engine.program import Program
 from daskbfs.engine.superstep import Account, Leases, Outcome, Parts, gather
 from daskbfs.engine.superstep import run_search as run_search_here
@@ -31,7 +31,7 @@ class WaveLeases(Leases):
     def __init__(
         self, program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
     ) -> None:
-        coordinates = Post.here().address == attempt.coordinator
+        coordinates = Mailboxes.here().address == attempt.coordinator
         watcher = watcher_for(attempt.about) if coordinates else None
         self.account = Account(exchanges=True, watcher=watcher)
         super().__init__(program, partitions, share)
@@ -44,15 +44,15 @@ def open_leases(
     program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
 ) -> WaveLeases:
     """Start an attempt on the partitions that this worker holds."""
-    post = Post.here()
+    mailboxes = Mailboxes.here()
     try:
         leases = WaveLeases(program, partitions, share, attempt)
     except BaseException as error:
-        post.tell(attempt, error)
+        mailboxes.tell(attempt, error)
         raise
-    box = post.open(attempt.run, leases)
-    _start_level(post, leases, 0, post.address)
-    box.put(_LEASES, post.address, (weakref.ref(leases), attempt))
+    box = mailboxes.open(attempt.run, leases)
+    _start_level(mailboxes, leases, 0, mailboxes.address)
+    box.put(_LEASES, mailboxes.address, (weakref.ref(leases), attempt))
     return leases
 
 
@@ -103,14 +103,14 @@ def aggregate_parents(run: str) -> Parts:
 
 def _with_leases(run: str, work: Callable[..., Any], *arguments: Any) -> Any:
     """Do a part of an attempt with the leases it has here; if that fails, all its workers know."""
-    post = Post.here()
-    box = post.box(run)
-    (reference, attempt) = (box.read(_LEASES) or {})[post.address]
+    mailboxes = Mailboxes.here()
+    box = mailboxes.box(run)
+    (reference, attempt) = (box.read(_LEASES) or {})[mailboxes.address]
     try:
-        return work(post, box, _alive(reference), *arguments)
+        return work(mailboxes, box, _alive(reference), *arguments)
     except BaseException as error:
         traceback.clear_frames(error.__traceback__)  # a kept error must not keep the leases
-        post.tell(attempt, error)
+        mailboxes.tell(attempt, error)
         raise
 
 
@@ -121,7 +121,7 @@ def _alive(reference: weakref.ref[WaveLeases]) -> WaveLeases:
     return leases
 
 
-def _expand(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> bool:
+def _expand(mailboxes: Mailboxes, box: Mailbox, leases: WaveLeases, level: int) -> bool:
     """Whether there was such a level."""
     mail = box.take(_message(level), unless=_END)
     if mail is None:
@@ -129,13 +129,13 @@ def _expand(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> bool:
     (leases.message,) = mail.values()
     attempt = leases.attempt
     reply = leases.expand(leases.message)
-    post.send(attempt.run, attempt.coordinator, _reply(level), reply)
+    mailboxes.send(attempt.run, attempt.coordinator, _reply(level), reply)
     if attempt.about is not None:
         meter(reply.records)
     return True
 
 
-def _gather(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> int | None:
+def _gather(mailboxes: Mailboxes, box: Mailbox, leases: WaveLeases, level: int) -> int | None:
     workers = leases.attempt.workers
     replies = box.take(_reply(level), len(workers), unless=_END)
     if replies is None:
@@ -145,28 +145,28 @@ def _gather(post: Post, box: Mailbox, leases: WaveLeases, level: int) -> int | N
         leases.program, leases.numbering, leases.message, in_order, leases.account
     )
     for worker in reversed(workers):  # to others first: the way is longer
-        _start_level(post, leases, level + 1, worker)
+        _start_level(mailboxes, leases, level + 1, worker)
     return None if leases.program.done(leases.message) else level + 1
 
 
-def _run_levels(post: Post, box: Mailbox, leases: WaveLeases) -> Parts:
+def _run_levels(mailboxes: Mailboxes, box: Mailbox, leases: WaveLeases) -> Parts:
     level = 0
-    while _expand(post, box, leases, level):
-        if post.address == leases.attempt.coordinator:
-            _gather(post, box, leases, level)
+    while _expand(mailboxes, box, leases, level):
+        if mailboxes.address == leases.attempt.coordinator:
+            _gather(mailboxes, box, leases, level)
         level += 1
-    return _aggregate(post, box, leases)
+    return _aggregate(mailboxes, box, leases)
 
 
-def _aggregate(post: Post, box: Mailbox, leases: WaveLeases) -> Parts:
+def _aggregate(mailboxes: Mailboxes, box: Mailbox, leases: WaveLeases) -> Parts:
     attempt = leases.attempt
     (last,) = (box.read(_END, patient=False) or {}).values()
     debts = leases.close(last)
     for worker in attempt.workers:
-        post.send(attempt.run, worker, _OWED, debts)
+        mailboxes.send(attempt.run, worker, _OWED, debts)
     owed = box.take(_OWED, len(attempt.workers)) or {}
     parts = leases.settle(owed[worker] for worker in attempt.workers)
-    if post.address != attempt.coordinator:
+    if mailboxes.address != attempt.coordinator:
         return Parts(parts)
     leases.account.pass_to("aggregate")
     return Outcome(parts, leases.account.measured())
@@ -180,7 +180,7 @@ def _reply(level: int) -> str:
     return f"reply-{level}"
 
 
-def _start_level(post: Post, leases: WaveLeases, level: int, worker: str) -> None:
+def _start_level(mailboxes: Mailboxes, leases: WaveLeases, level: int, worker: str) -> None:
     """Send the current message to a worker: it starts a level, or ends the search."""
     topic = _END if leases.program.done(leases.message) else _message(level)
-    post.send(leases.attempt.run, worker, topic, leases.message)
+    mailboxes.send(leases.attempt.run, worker, topic, leases.message)

@@ -9,7 +9,7 @@ import numpy as np
 from distributed import get_worker
 
 from daskbfs.cluster.tuning import exempt_from_collection, is_tuned
-from daskbfs.engine.exchange.mail import Post
+from daskbfs.engine.exchange.mail import Mailboxes
 from daskbfs.engine.program import Program
 from daskbfs.graph.build import construct
 from daskbfs.graph.edge_stream import ArrayEdges
@@ -24,7 +24,7 @@ def warm_worker(
     program: Program, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
 ) -> None:
     """Make this worker ready for a program; a tuned one collects less garbage from now on."""
-    Post.here()  # from now on, mail can be delivered
+    Mailboxes.here()  # from now on, mail can be delivered
     program.warm(indptr_dtype, n_partitions, partitions)
     if is_tuned(get_worker()):
         exempt_from_collection()

@@ -51,12 +51,12 @@ def set_trap(phase, sign):
     """Let this worker receive a signal when it comes to a phase of its next search."""
     from daskbfs.engine import superstep
     from daskbfs.engine import tasks as wave
-    from daskbfs.engine.exchange.mail import Post
+    from daskbfs.engine.exchange.mail import Mailboxes
 
     owner, name = {
         "open": (wave.WaveLeases, "__init__"),
         "expand": (superstep.Leases, "expand"),
-        "between": (Post, "send"),
+        "between": (Mailboxes, "send"),
         "gather": (wave, "gather"),
         "close": (superstep.Leases, "close"),
         "settle": (superstep.Leases, "settle"),

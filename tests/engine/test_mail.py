@@ -15,7 +15,7 @@ import daskbfs
 from daskbfs.algorithms.bfs.direction import policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.engine.drivers import waves
-from daskbfs.engine.exchange.mail import Attempt, Mailbox, Post
+from daskbfs.engine.exchange.mail import Attempt, Mailbox, Mailboxes
 from tests.support.checks import check
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
@@ -61,7 +61,7 @@ class Failing(BFS):
 
 
 def n_boxes(dask_worker):
-    return len(dask_worker.daskbfs_post._boxes)
+    return len(dask_worker.daskbfs_mail._boxes)
 
 
 def no_mail_is_left(client):
@@ -134,10 +134,10 @@ def test_late_mail_for_a_closed_attempt_is_dropped():
     class Owner:
         pass
 
-    post, owner = Post(Worker()), Owner()
-    box = post.open("run", owner)
-    post._deliver("run", "message-0", "there", 1)
+    mailboxes, owner = Mailboxes(Worker()), Owner()
+    box = mailboxes.open("run", owner)
+    mailboxes._deliver("run", "message-0", "there", 1)
     assert box.read("message-0") == {"there": 1}
     del owner
-    post._deliver("run", "message-1", "there", 2)
-    assert not post._boxes
+    mailboxes._deliver("run", "message-1", "there", 2)
+    assert not mailboxes._boxes

@@ -18,7 +18,7 @@ from daskbfs.cluster.liveness import Watch
 from daskbfs.cluster.workers import WorkerState
 from daskbfs.distribution import distributed_graph as distribution
 from daskbfs.engine import attempts as engine
-from daskbfs.engine.exchange.mail import Post
+from daskbfs.engine.exchange.mail import Mailboxes
 
 GRAPH = daskbfs.kronecker(10)
 SOURCE = int(GRAPH.random_sources(1)[0])
@@ -47,7 +47,7 @@ async def check(placed):
 async def test_mail_that_cannot_be_sent_ends_the_search_for_everybody(c, s, *workers):
     placed = await daskbfs.distribute(GRAPH, c)
     await check(placed)
-    send, failures = Post._send, []
+    send, failures = Mailboxes._send, []
 
     class Broken:
         async def daskbfs_deliver(self, **mail):
@@ -63,7 +63,7 @@ async def test_mail_that_cannot_be_sent_ends_the_search_for_everybody(c, s, *wor
         finally:
             self._worker.rpc = rpc
 
-    Post._send = flaky
+    Mailboxes._send = flaky
     try:
         start = time.monotonic()
         with pytest.raises(ConnectionError, match="cannot be reached: reset by peer"):
@@ -71,7 +71,7 @@ async def test_mail_that_cannot_be_sent_ends_the_search_for_everybody(c, s, *wor
         assert failures == ["reply-0"]
         assert time.monotonic() - start < 5
     finally:
-        Post._send = send
+        Mailboxes._send = send
     await check(placed)
 
 

@@ -99,8 +99,8 @@ def left_behind(client, holding):
     own = {future.key for future in holding.futures}
 
     def here(dask_worker):
-        post = getattr(dask_worker, "daskbfs_post", None)
-        return list(post._boxes) if post else []
+        mailboxes = getattr(dask_worker, "daskbfs_mail", None)
+        return list(mailboxes._boxes) if mailboxes else []
 
     def stray():
         gc.collect()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskbfs.cluster.futures import settled
+from daskbfs.cluster.futures import wait_all
 from daskbfs.distribution.placed_partitions import Holding
 from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.program import Program
@@ -38,7 +38,7 @@ async def search(
         ]
     found = Placed(holding, parts)
     try:
-        await settled(parts)
+        await wait_all(parts)
     except BaseException:
         found.release()  # the caller that handles the error may keep this frame alive for long
         raise

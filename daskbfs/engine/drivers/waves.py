@@ -14,7 +14,7 @@ from typing import Any
 from distributed import Future
 
 from daskbfs import config
-from daskbfs.cluster.futures import settled
+from daskbfs.cluster.futures import wait_all
 from daskbfs.distribution.placed_partitions import Holding
 from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.program import Program
@@ -95,7 +95,7 @@ class _Waves:
         levels = self._add_levels(tasks, n_ahead)
         futures = tasks.submit([*ends, *levels])
         parts, self.held = futures[: len(self.workers)], futures[len(self.workers) :]
-        ended = asyncio.ensure_future(settled(parts))
+        ended = asyncio.ensure_future(wait_all(parts))
         try:
             await self._keep_ahead(futures[len(ends) :], n_ahead, ended)
             await ended
@@ -115,7 +115,7 @@ class _Waves:
         while levels:
             gathers = levels[len(self.workers) :: len(self.workers) + 1]
             watched = gathers[-min(len(gathers), _FEW_LEFT)]
-            going = asyncio.ensure_future(settled([watched]))
+            going = asyncio.ensure_future(wait_all([watched]))
             try:
                 await asyncio.wait({ended, going}, return_when=asyncio.FIRST_COMPLETED)
                 if ended.done():

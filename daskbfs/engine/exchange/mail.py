@@ -150,7 +150,7 @@ def _let_others_in() -> None:
 _founding = threading.Lock()
 
 
-class Post:
+class Mailboxes:
     """The mailboxes of one worker."""
 
     def __init__(self, worker: Any) -> None:
@@ -162,14 +162,14 @@ class Post:
         worker.handlers[_HANDLER] = self._deliver
 
     @classmethod
-    def here(cls) -> Post:
-        """The post of the worker that runs the current task."""
+    def here(cls) -> Mailboxes:
+        """The mailboxes of the worker that runs the current task."""
         worker: Any = get_worker()
         with _founding:
-            if not hasattr(worker, "daskbfs_post"):
-                worker.daskbfs_post = cls(worker)
-        post: Post = worker.daskbfs_post
-        return post
+            if not hasattr(worker, "daskbfs_mail"):
+                worker.daskbfs_mail = cls(worker)
+        mailboxes: Mailboxes = worker.daskbfs_mail
+        return mailboxes
 
     @property
     def address(self) -> str:
