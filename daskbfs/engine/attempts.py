@@ -25,7 +25,7 @@ from daskbfs.distribution.placed_partitions import Holding
 from daskbfs.engine.drivers import resident, waves
 from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.remote_result import Placed, warm_workers
-from daskbfs.engine.state import StaleLease
+from daskbfs.engine.state import StaleState
 from daskbfs.graph.graph import Graph, Outline
 from daskbfs.names import DRIVERS
 from daskbfs.telemetry.levels import LevelTable, Phases
@@ -129,7 +129,7 @@ async def _run(graph: Graph | DistributedGraph, client: Client, job: Job) -> Run
             if attempt == n_attempts or holding.intact:
                 raise
             broken = True
-        except StaleLease:
+        except StaleState:
             if attempt == n_attempts:
                 raise
     raise AssertionError("unreachable")

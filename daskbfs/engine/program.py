@@ -27,9 +27,9 @@ class Program(Protocol):
         """The message that starts the first superstep."""
 
     def open(self, partition: Partition, worker: str | None) -> Any:
-        """A lease, which has ``nbytes``: the state of one attempt on one partition."""
+        """A state, which has ``nbytes``: the state of one attempt on one partition."""
 
-    def compute(self, partition: Partition, lease: Any, message: Any) -> Any:
+    def compute(self, partition: Partition, state: Any, message: Any) -> Any:
         """One superstep on one partition; returns its reply."""
 
     def message(self, numbering: Numbering, replies: Sequence[Any]) -> Any:
@@ -41,13 +41,13 @@ class Program(Protocol):
     def done(self, message: Any) -> bool:
         """Whether no superstep follows."""
 
-    def close(self, partition: Partition, lease: Any, message: Any) -> None:
+    def close(self, partition: Partition, state: Any, message: Any) -> None:
         """Take the last message in, before values are exchanged."""
 
-    def owed(self, partition: Partition, lease: Any) -> Any:
+    def owed(self, partition: Partition, state: Any) -> Any:
         """What this partition found out about rows of others."""
 
-    def settle(self, partition: Partition, lease: Any, owed: Sequence[Any]) -> Any:
+    def settle(self, partition: Partition, state: Any, owed: Sequence[Any]) -> Any:
         """The partition's part of the result, with what others found out; it has ``nbytes``."""
 
 

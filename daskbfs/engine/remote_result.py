@@ -139,7 +139,7 @@ _TASK_NAMES = (
     "run_search",
     "run_levels",
     "measured_of",
-    "open_leases",
+    "open_states",
     "expand_level",
     "gather_frontier",
     "aggregate_parents",

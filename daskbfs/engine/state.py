@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from daskbfs.partition.pinned import Pinned
 
 
-class StaleLease(RuntimeError):
-    """A lease met a level that is not its next: a task ran twice, or a worker came back."""
+class StaleState(RuntimeError):
+    """A state met a level that is not its next: a task ran twice, or a worker came back."""
 
 
-class LevelLease(Pinned):
+class LevelState(Pinned):
     """The state of one attempt on one partition, which knows the level that it is ready for."""
 
     __slots__ = ("next_level", "worker")
@@ -23,7 +23,7 @@ class LevelLease(Pinned):
 
     @contextlib.contextmanager
     def level(self, level: int) -> Iterator[None]:
-        """Refuse other uses of the lease while a level is computed, and after that failed."""
+        """Refuse other uses of the state while a level is computed, and after that failed."""
         self.check_level(level)
         self.next_level = _BUSY
         yield
@@ -32,7 +32,7 @@ class LevelLease(Pinned):
     def check_level(self, level: int) -> None:
         """Refuse a level that is not the next."""
         if self.next_level != level:
-            raise StaleLease(f"a lease for level {self.next_level} met level {level}")
+            raise StaleState(f"a state for level {self.next_level} met level {level}")
 
 
 _BUSY = -1

@@ -1,4 +1,4 @@
-"""One superstep, for any program and any driver: leases that expand a level, and the gather.
+"""One superstep, for any program and any driver: states that expand a level, and the gather.
 
 Nothing here knows which algorithm runs, what drives it, or whether there is a cluster.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.program import Program
-from daskbfs.engine.state import StaleLease
+from daskbfs.engine.state import StaleState
 from daskbfs.kernels.threads import threads
 from daskbfs.names import Direction
 from daskbfs.partition.numbering import Numbering
@@ -21,16 +21,16 @@ from daskbfs.partition.pinned import Pinned
 from daskbfs.telemetry.levels import PHASES, LevelRecord, Phases, Watcher, slowest_seconds
 
 
-class Leases(Pinned):
-    """The leases of one attempt on one worker: they live here, and here they stay."""
+class AttemptStates(Pinned):
+    """The states of one attempt on one worker: they live here, and here they stay."""
 
-    __slots__ = ("__weakref__", "leases", "partitions", "program", "share")
+    __slots__ = ("__weakref__", "partitions", "program", "share", "states")
 
     def __init__(self, program: Program, partitions: Sequence[Partition], share: Share) -> None:
         self.program = program
         self.partitions = partitions
         self.share = share
-        self.leases = [program.open(partition, share.name) for partition in partitions]
+        self.states = [program.open(partition, share.name) for partition in partitions]
 
     @property
     def numbering(self) -> Numbering:
@@ -51,8 +51,8 @@ class Leases(Pinned):
         """End the levels; returns what is owed to partitions elsewhere."""
         program = self.program
         with threads(self.share.kernel_threads):
-            for partition, lease in self._held():
-                program.close(partition, lease, message)
+            for partition, state in self._held():
+                program.close(partition, state, message)
             return [program.owed(*held) for held in self._held()]
 
     def settle(self, owed: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
@@ -61,17 +61,17 @@ class Leases(Pinned):
         debts = [debt for worker in owed for debt in worker]
         with threads(self.share.kernel_threads):
             parts = tuple([settle(*held, debts) for held in self._held()])
-        self.leases = []  # from now on, their memory serves the next search
+        self.states = []  # from now on, their memory serves the next search
         return parts
 
     def _held(self) -> Iterable[tuple[Partition, Any]]:
-        """Partitions and their leases."""
-        if not self.leases:
-            raise StaleLease("leases that were settled met another task of their attempt")
-        return zip(self.partitions, self.leases, strict=True)
+        """Partitions and their states."""
+        if not self.states:
+            raise StaleState("states that were settled met another task of their attempt")
+        return zip(self.partitions, self.states, strict=True)
 
     def __sizeof__(self) -> int:
-        return sum(lease.nbytes for lease in self.leases)
+        return sum(state.nbytes for state in self.states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +151,13 @@ def run_search(
 ) -> Outcome:
     """A whole search where all partitions are in one place: no level leaves the process."""
     account = Account(exchanges=False, watcher=watcher)
-    leases = Leases(program, partitions, share)
-    message = program.first(leases.numbering)
+    states = AttemptStates(program, partitions, share)
+    message = program.first(states.numbering)
     account.pass_to("init")
     while not program.done(message):
-        reply = leases.expand(message)
-        message = gather(program, leases.numbering, message, [reply], account)
-    parts = leases.settle([leases.close(message)])
+        reply = states.expand(message)
+        message = gather(program, states.numbering, message, [reply], account)
+    parts = states.settle([states.close(message)])
     account.pass_to("aggregate")
     return Outcome(parts, account.measured())
 

@@ -1,6 +1,6 @@
 """How much memory a partition and its search take, before anything is allocated.
 
-The search is breadth-first. A lease for PageRank takes no more (tested), unless its tolerance is so
+The search is breadth-first. PageRank takes no more (tested), unless its tolerance is so
 small that it needs float64, or vertices differ in their share: 8 bytes of each vertex more for
 either. That, its results of 8 bytes a vertex instead of 4, and up to 8 MiB of sums that lanes leave
 on an accelerator are not counted.
@@ -30,7 +30,7 @@ class Footprint:
     numbering: int
     """What all partitions of a worker share."""
     state: int
-    """A lease, and results: one breadth-first search at a time."""
+    """A search, and results: one breadth-first search at a time."""
 
     device_state: int
     """The same on an accelerator: results leave it, but what comes and goes counts too."""
@@ -51,16 +51,16 @@ def footprint(n_rows: int, out_arcs: int, in_arcs: int | None, n_global: int) ->
     rows = _rows(n_rows, out_arcs) + (0 if in_arcs is None else _rows(n_rows, in_arcs))
     bitmap = _WORD * (n_global // WORD_BITS)
     result = _ID * word_padded(n_rows)
-    lease = 3 * bitmap  # visited, and two frontiers
-    lease += 2 * _ID * n_global  # two queues
-    lease += _ID * n_global  # parents found for others
+    search = 3 * bitmap  # visited, and two frontiers
+    search += 2 * _ID * n_global  # two queues
+    search += _ID * n_global  # parents found for others
     passing = 4 * bitmap  # a frontier, what was found, the place of each half word
     passing += 2 * _ID * n_global  # parents that others found
     return Footprint(
         rows=rows + _ID * word_padded(n_rows),  # the vertices of hubs
         numbering=_ID * n_global + 4 * (n_global // WORD_BITS),  # vertices, mean degrees
-        state=lease + RESULTS * result,
-        device_state=lease + passing + result,
+        state=search + RESULTS * result,
+        device_state=search + passing + result,
     )
 
 

@@ -29,7 +29,7 @@ from daskbfs.partition.footprint import footprint
 _ID = 4  # bytes of a vertex number
 
 
-class HostHome:
+class HostMemory:
     """The host's memory, and the CPU's kernels."""
 
     device = Device.CPU
@@ -60,7 +60,7 @@ class HostHome:
         return contextlib.nullcontext()
 
 
-class DeviceHome(HostHome):
+class DeviceMemory(HostMemory):
     """A GPU's memory, or what stands for it in emulation: numpy arrays, and a limit on paper."""
 
     def __init__(

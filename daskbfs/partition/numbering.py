@@ -12,7 +12,7 @@ from daskbfs.kernels.buffers import Recycler
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Device
 from daskbfs.partition.layout import Layout
-from daskbfs.partition.memory_space import DeviceHome, HostHome
+from daskbfs.partition.memory_space import DeviceMemory, HostMemory
 from daskbfs.partition.pinned import Pinned
 
 
@@ -32,14 +32,14 @@ class Numbering(Pinned):
     degree: np.ndarray | None = None
     """Of each vertex, where the mean of a word says nothing: rows are in the input's order."""
     arrays: Recycler = field(default_factory=Recycler)
-    """For gathers and, on a CPU, leases; never sent anywhere."""
-    home: HostHome = None  # type: ignore[assignment]
+    """For gathers and, on a CPU, states; never sent anywhere."""
+    memory: HostMemory = None  # type: ignore[assignment]
     """What the partitions here live in; never sent anywhere."""
 
     def __post_init__(self) -> None:
-        if self.home is None:
-            home = HostHome(self.vertex, self.mean_degree, self.arrays)
-            object.__setattr__(self, "home", home)
+        if self.memory is None:
+            memory = HostMemory(self.vertex, self.mean_degree, self.arrays)
+            object.__setattr__(self, "memory", memory)
 
     @property
     def mirrored(self) -> bool:
@@ -60,7 +60,7 @@ class Numbering(Pinned):
         """The same for partitions that live on another device, which has so many bytes."""
         if device is Device.CPU:
             return self
-        return replace(self, home=DeviceHome(device, self.vertex, self.mean_degree, limit))
+        return replace(self, memory=DeviceMemory(device, self.vertex, self.mean_degree, limit))
 
     def __sizeof__(self) -> int:
         exact = 0 if self.degree is None else self.degree.nbytes

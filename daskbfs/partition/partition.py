@@ -20,7 +20,7 @@ from daskbfs.kernels.frontier import cut_rows
 from daskbfs.kernels.threads import n_threads
 from daskbfs.names import Device
 from daskbfs.partition.layout import Layout
-from daskbfs.partition.memory_space import HostHome
+from daskbfs.partition.memory_space import HostMemory
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.pinned import Pinned
 
@@ -48,9 +48,9 @@ class Partition(Pinned):
         return self.number >= self.numbering.n_primary
 
     @property
-    def home(self) -> HostHome:
+    def memory(self) -> HostMemory:
         """The memory it lives in."""
-        return self.numbering.home
+        return self.numbering.memory
 
     @property
     def n_padded(self) -> int:
@@ -75,7 +75,7 @@ class Partition(Pinned):
 
     def __sizeof__(self) -> int:
         """What Dask should know of: memory of the host."""
-        if self.home.device is not Device.GPU:
+        if self.memory.device is not Device.GPU:
             return self.nbytes
         into = 0 if self.into is self.out else self.into.indices.host_bytes
         return int(self.out.indices.host_bytes + into)
@@ -87,7 +87,7 @@ class Partition(Pinned):
 
 def cut(graph: Graph, layout: Layout, p: int, numbering: Numbering) -> Partition:
     """Partition ``p`` of a graph; of a layout with one partition, without copying anything."""
-    if layout.n_partitions == 1 and numbering.home.device is Device.CPU:
+    if layout.n_partitions == 1 and numbering.memory.device is Device.CPU:
         return Partition(0, 0, numbering, graph.out, graph.into, graph.hub_vertex)
     return partition_of(p, int(layout.first[p]), numbering, *cut_rows_of(graph, layout, p))
 
@@ -101,10 +101,10 @@ def cut_rows_of(graph: Graph, layout: Layout, p: int) -> tuple[Rows, Rows]:
 
 
 def partition_of(p: int, first: int, numbering: Numbering, out: Rows, into: Rows) -> Partition:
-    """A partition that has these rows, in the home of its numbering."""
-    home = numbering.home
-    hub_vertex = home.put(numbering.vertex[into.hub])
-    return Partition(p, first, numbering, *home.rows(out, into), hub_vertex)
+    """A partition that has these rows, in the memory of its numbering."""
+    memory = numbering.memory
+    hub_vertex = memory.put(numbering.vertex[into.hub])
+    return Partition(p, first, numbering, *memory.rows(out, into), hub_vertex)
 
 
 def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
@@ -121,7 +121,7 @@ def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
 def to_arrays(columns: Rows | Numbering) -> dict[str, Any]:
     """What must travel to make rows or a numbering elsewhere."""
     values = {field.name: getattr(columns, field.name) for field in fields(columns)}
-    return {k: value for k, value in values.items() if not isinstance(value, Recycler | HostHome)}
+    return {k: value for k, value in values.items() if not isinstance(value, Recycler | HostMemory)}
 
 
 def rows_to_arrays(out: Rows, into: Rows) -> dict[str, Any]:

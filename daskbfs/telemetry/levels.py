@@ -50,7 +50,7 @@ class Phases:
     """Where the seconds of a search went; those in none were on the way there and back."""
 
     init: float = 0.0
-    """Opening leases."""
+    """Opening states."""
     compute: float = 0.0
     """Kernels: over the levels, the slowest worker's."""
     push: float = 0.0

@@ -162,7 +162,7 @@ def test_a_wave_is_one_task_for_each_worker_and_a_gather(kron12, two_workers):
     assert n_levels <= names.count("gather_frontier") <= ahead
     assert names.count("expand_level") <= 2 * ahead
     assert names.count("expand_level") >= 2 * n_levels
-    assert names.count("open_leases") == names.count("aggregate_parents") == 2
+    assert names.count("open_states") == names.count("aggregate_parents") == 2
 
 
 def test_nothing_is_left_on_the_cluster_when_results_are_dropped(kron12, two_workers):

@@ -54,12 +54,12 @@ def set_trap(phase, sign):
     from daskbfs.engine.exchange.mail import Mailboxes
 
     owner, name = {
-        "open": (wave.WaveLeases, "__init__"),
-        "expand": (superstep.Leases, "expand"),
+        "open": (wave.WaveStates, "__init__"),
+        "expand": (superstep.AttemptStates, "expand"),
         "between": (Mailboxes, "send"),
         "gather": (wave, "gather"),
-        "close": (superstep.Leases, "close"),
-        "settle": (superstep.Leases, "settle"),
+        "close": (superstep.AttemptStates, "close"),
+        "settle": (superstep.AttemptStates, "settle"),
     }[phase]
     original = getattr(owner, name)
 
@@ -171,7 +171,7 @@ def test_a_worker_that_stops_silently_is_lost_after_a_while(crew, placed, graph,
         assert STOP_SECONDS - 1 < seconds < STOP_SECONDS + 3
     finally:
         os.kill(pid, signal.SIGCONT)
-    # it comes back with an old lease, and disturbs nobody
+    # it comes back with an old state, and disturbs nobody
     for source in graph.random_sources(4):
         check(graph, int(source), daskbfs.bfs(placed, int(source)))
     del result
@@ -295,14 +295,14 @@ def slow_down(seconds):
     """Let every level on this worker take longer; returns to normal with 0."""
     from daskbfs.engine import superstep
 
-    original = getattr(superstep.Leases, "original_expand", superstep.Leases.expand)
-    superstep.Leases.original_expand = original
+    original = getattr(superstep.AttemptStates, "original_expand", superstep.AttemptStates.expand)
+    superstep.AttemptStates.original_expand = original
 
     def expand(self, message):
         time.sleep(seconds)
         return original(self, message)
 
-    superstep.Leases.expand = expand if seconds else original
+    superstep.AttemptStates.expand = expand if seconds else original
 
 
 @pytest.mark.parametrize("driver", ["waves", "resident"])
@@ -573,5 +573,5 @@ def test_a_campaign_of_forty_kills(crew, graph, capsys):
         del result
     assert left_behind(crew.client, placed.holding) == ([], [])
     with capsys.disabled():
-        print(f"\n40 kills, 0 wrong, 0 hangs, 0 leases left; longest search {longest:.2f} s")
+        print(f"\n40 kills, 0 wrong, 0 hangs, 0 states left; longest search {longest:.2f} s")
     placed.release()

@@ -54,10 +54,10 @@ class Failing(BFS):
 
     level: int = 1
 
-    def compute(self, partition, lease, message):
+    def compute(self, partition, state, message):
         if partition.number == 1 and message.level == self.level:
             raise OSError("the disk is full")
-        return BFS.compute(self, partition, lease, message)
+        return BFS.compute(self, partition, state, message)
 
 
 def n_boxes(dask_worker):

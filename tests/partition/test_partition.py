@@ -13,10 +13,10 @@ import daskbfs
 from daskbfs.algorithms.bfs.direction import policy
 from daskbfs.algorithms.bfs.frontier import Frontier
 from daskbfs.algorithms.bfs.program import BFS
-from daskbfs.algorithms.bfs.state import Lease
+from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.state import StaleLease
-from daskbfs.engine.superstep import Leases
+from daskbfs.engine.state import StaleState
+from daskbfs.engine.superstep import AttemptStates
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import (
@@ -104,8 +104,8 @@ def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
     for thing in (
         partitions[0],
         partitions[0].numbering,
-        Lease(partitions[0], None),
-        Leases(BFS(0, 1, policy()), [], Share()),
+        SearchState(partitions[0], None),
+        AttemptStates(BFS(0, 1, policy()), [], Share()),
     ):
         with pytest.raises(TypeError, match="pinned to"):
             pickle.dumps(thing)
@@ -129,13 +129,13 @@ def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
 def test_a_lease_refuses_a_level_that_is_not_its_next(kron12):
     _, (partition,) = partitions_of(kron12, 1)
     program = BFS(0, kron12.out.degree(0), policy())
-    lease = program.open(partition, None)
+    state = program.open(partition, None)
     message = program.first(partition.numbering)
-    program.compute(partition, lease, message)
-    with pytest.raises(StaleLease, match="a lease for level 1 met level 0"):
-        program.compute(partition, lease, message)
-    with pytest.raises(StaleLease, match="met level 0"):
-        program.close(partition, lease, message)
+    program.compute(partition, state, message)
+    with pytest.raises(StaleState, match="a state for level 1 met level 0"):
+        program.compute(partition, state, message)
+    with pytest.raises(StaleState, match="met level 0"):
+        program.close(partition, state, message)
 
 
 @given(ids=st.sets(st.integers(0, 639), max_size=200))

@@ -111,11 +111,11 @@ def test_the_memory_model_foretells_what_is_allocated(directed, strategy):
     numbering = number(graph, layout)
     for p in range(3):
         part = cut(graph, layout, p, numbering)
-        lease = BFS(0, 1, None).open(part, None)
+        state = BFS(0, 1, None).open(part, None)
         foretold = partition_footprint(graph, layout, p)
         assert foretold.rows == pytest.approx(part.nbytes, rel=0.05)
         assert foretold.numbering == pytest.approx(numbering.__sizeof__(), rel=0.05)
-        state = lease.nbytes + 4 * part.n_padded * (RESULTS - 1)
+        state = state.nbytes + 4 * part.n_padded * (RESULTS - 1)
         assert foretold.state == pytest.approx(state, rel=0.05)
 
 

@@ -18,14 +18,14 @@ import numpy as np
 
 from daskbfs.algorithms.bfs.direction import Choice, Implementation, Policy, Summary
 from daskbfs.algorithms.bfs.frontier import Frontier
-from daskbfs.algorithms.bfs.state import Lease
+from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.engine.program import Part
 from daskbfs.kernels.buffers import owned
 from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
 from daskbfs.kernels.threads import n_threads
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Direction
-from daskbfs.partition.memory_space import HostHome
+from daskbfs.partition.memory_space import HostMemory
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.levels import LevelRecord
@@ -77,7 +77,7 @@ class BFS:
         """Load the kernels of a search, and touch its memory."""
         from daskbfs.algorithms.bfs.warmup import touch, warm_kernels, warm_mirror
 
-        device = partitions[0].home.device
+        device = partitions[0].memory.device
         warm_kernels(indptr_dtype, n_partitions, device)
         if any(partition.mirror for partition in partitions):
             warm_mirror(device)
@@ -110,42 +110,42 @@ class BFS:
             implementation = self.choice(direction, summary)
         return kind(level, frontier, direction, summary, wanted, implementation)
 
-    def open(self, partition: Partition, worker: str | None) -> Lease:
+    def open(self, partition: Partition, worker: str | None) -> SearchState:
         """Only the source and the padding rows are visited."""
-        with partition.home.active():
-            lease = Lease(partition, worker)
+        with partition.memory.active():
+            state = SearchState(partition, worker)
             padding = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
-            lease.visited[:] = 0
-            lease.visited[partition.words.stop - 1] = padding
-            lease.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
-            lease.parent[partition.n_rows :] = NONE
+            state.visited[:] = 0
+            state.visited[partition.words.stop - 1] = padding
+            state.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
+            state.parent[partition.n_rows :] = NONE
             if partition.rows.start <= self.source < partition.rows.stop:
                 vertex = partition.numbering.vertex[self.source]
-                lease.parent[self.source - partition.first] = vertex
-        return lease
+                state.parent[self.source - partition.first] = vertex
+        return state
 
-    def compute(self, partition: Partition, lease: Lease, message: Message) -> Reply:
+    def compute(self, partition: Partition, state: SearchState, message: Message) -> Reply:
         """Search one level."""
         start = time.perf_counter()
-        home, frontier = partition.home, message.frontier
-        with lease.level(message.level), home.active():
+        memory, frontier = partition.memory, message.frontier
+        with state.level(message.level), memory.active():
             here = self._arrived(partition, message)
             if _waits(partition, message):
-                self._enter(partition, lease, here)
+                self._enter(partition, state, here)
                 counts = None
             elif message.direction is Direction.TOP_DOWN:
                 few = message.summary.scout_count < self.serial_arcs
-                counts = self._top_down(partition, lease, frontier, here, 1 if few else n_threads())
+                counts = self._top_down(partition, state, frontier, here, 1 if few else n_threads())
             else:
                 cached = message.implementation is Implementation.BGC
-                counts = self._bottom_up(partition, lease, here, n_threads(), cached)
+                counts = self._bottom_up(partition, state, here, n_threads(), cached)
         found, scout_count, examined = counts or (None, 0.0, 0)
         record = LevelRecord(
             level=message.level,
             direction=message.direction,
-            device=home.device,
+            device=memory.device,
             partition=partition.number,
-            worker=lease.worker,
+            worker=state.worker,
             frontier_vertices=frontier.size,
             edges_examined=examined,
             kernel_seconds=time.perf_counter() - start,
@@ -155,8 +155,8 @@ class BFS:
         return Reply(() if found is None else (found,), scout_count, (record,))
 
     def _arrived(self, partition: Partition, message: Message) -> Frontier:
-        """The frontier in the partition's home; alone, only the first comes from elsewhere."""
-        frontier, put = message.frontier, partition.home.put
+        """The frontier in the partition's memory; alone, only the first comes from elsewhere."""
+        frontier, put = message.frontier, partition.memory.put
         if _alone(partition) and message.level > 0:
             return frontier
         if frontier.words is None:
@@ -164,22 +164,27 @@ class BFS:
         return Frontier(frontier.size, words=put(frontier.words))
 
     def _top_down(
-        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
+        self,
+        partition: Partition,
+        state: SearchState,
+        frontier: Frontier,
+        here: Frontier,
+        threads: int,
     ) -> tuple[Frontier, float, int]:
         """Let the frontier's own rows look for neighbours."""
-        home, numbering = partition.home, partition.numbering
-        self._enter(partition, lease, here)
-        queue, size = self._own_rows(partition, lease, frontier, here, threads)
-        ids = lease.spare_queue(queue)
-        awake_count, scout_count, examined = home.kernels.top_down(
+        memory, numbering = partition.memory, partition.numbering
+        self._enter(partition, state, here)
+        queue, size = self._own_rows(partition, state, frontier, here, threads)
+        ids = state.spare_queue(queue)
+        awake_count, scout_count, examined = memory.kernels.top_down(
             partition.out.indptr,
             partition.out.indices,
-            home.vertex[partition.rows],
-            home.mean_degree,
+            memory.vertex[partition.rows],
+            memory.mean_degree,
             partition.first,
-            lease.parent,
-            lease.elsewhere,
-            lease.visited,
+            state.parent,
+            state.elsewhere,
+            state.visited,
             queue,
             size,
             ids,
@@ -187,80 +192,87 @@ class BFS:
         )
         if numbering.n_partitions == 1:
             return Frontier(awake_count, ids=ids), scout_count, examined
-        found = home.get(ids[:awake_count])
+        found = memory.get(ids[:awake_count])
         claims = numbering.arrays.take(numbering.n_global, np.uint32)
         first, n_rows = np.uint32(partition.first), np.uint32(partition.n_padded)
-        lease.claims.append(claims[: outsiders(found, first, n_rows, claims)].copy())
+        state.claims.append(claims[: outsiders(found, first, n_rows, claims)].copy())
         return Frontier(awake_count, ids=found), scout_count, examined
 
     def _bottom_up(
-        self, partition: Partition, lease: Lease, here: Frontier, threads: int, cached: bool
+        self, partition: Partition, state: SearchState, here: Frontier, threads: int, cached: bool
     ) -> tuple[Frontier, float, int]:
         """Let own rows look for a parent in the frontier."""
-        home, alone = partition.home, _alone(partition)
-        self._enter(partition, lease, here)
-        bitmap = self._bitmap(lease, here, home, threads)
-        words = lease.spare_bitmap(bitmap)
+        memory, alone = partition.memory, _alone(partition)
+        self._enter(partition, state, here)
+        bitmap = self._bitmap(state, here, memory, threads)
+        words = state.spare_bitmap(bitmap)
         if not alone:
             words = words[: partition.n_padded // 64]
-        kernels = home.kernels
+        kernels = memory.kernels
         search = kernels.bottom_up_cached if cached else kernels.bottom_up
         awake_count, scout_count, examined = search(
             partition.into.indptr,
             partition.into.indices,
             partition.into.hub,
             partition.hub_vertex,
-            home.vertex,
-            home.mean_degree[partition.words],
+            memory.vertex,
+            memory.mean_degree[partition.words],
             partition.into.n_long_rows,
-            lease.parent,
-            lease.visited[partition.words],
+            state.parent,
+            state.visited[partition.words],
             bitmap,
             words,
             threads,
         )
         if not alone:
-            words = home.get(words)
+            words = memory.get(words)
         found = Frontier(awake_count, words=words, first_word=partition.words.start)
         return found, scout_count, examined
 
-    def _enter(self, partition: Partition, lease: Lease, here: Frontier) -> None:
+    def _enter(self, partition: Partition, state: SearchState, here: Frontier) -> None:
         """Take a merged frontier in: what others found is visited here too."""
         if _alone(partition):
             return
-        kernels = partition.home.kernels
+        kernels = partition.memory.kernels
         if here.words is None:
             first = np.uint32(partition.first)
-            lease.missing += kernels.enter_ids(here.ids, first, lease.visited, lease.parent)
+            state.missing += kernels.enter_ids(here.ids, first, state.visited, state.parent)
             return
         mine = partition.words
-        lease.missing += kernels.enter(here.words[mine], lease.visited[mine], lease.parent)
-        lease.visited |= here.words
+        state.missing += kernels.enter(here.words[mine], state.visited[mine], state.parent)
+        state.visited |= here.words
 
     def _own_rows(
-        self, partition: Partition, lease: Lease, frontier: Frontier, here: Frontier, threads: int
+        self,
+        partition: Partition,
+        state: SearchState,
+        frontier: Frontier,
+        here: Frontier,
+        threads: int,
     ) -> tuple[np.ndarray, int]:
         """The frontier's rows in this partition, as a queue."""
-        home = partition.home
+        memory = partition.memory
         if _alone(partition):
             if here.ids is None:
-                here.ids = lease.queues[0]
-                home.kernels.bitmap_to_queue(here.words, here.ids, threads)
+                here.ids = state.queues[0]
+                memory.kernels.bitmap_to_queue(here.words, here.ids, threads)
             return here.ids, here.size
-        queue = lease.queues[0]
+        queue = state.queues[0]
         if frontier.words is None:
             ids = frontier.as_list()
             mine = ids[(ids >= partition.first) & (ids < partition.rows.stop)]
             mine = np.sort(mine - np.uint32(partition.first))
-            queue[: mine.size] = home.put(mine)
+            queue[: mine.size] = memory.put(mine)
             return queue, mine.size
-        return queue, home.kernels.bitmap_to_queue(here.words[partition.words], queue, threads)  # type: ignore[index]
+        return queue, memory.kernels.bitmap_to_queue(here.words[partition.words], queue, threads)  # type: ignore[index]
 
-    def _bitmap(self, lease: Lease, here: Frontier, home: HostHome, threads: int) -> np.ndarray:
+    def _bitmap(
+        self, state: SearchState, here: Frontier, memory: HostMemory, threads: int
+    ) -> np.ndarray:
         """The frontier as a bitmap over all vertices."""
         if here.words is None:
-            home.kernels.queue_to_bitmap(here.ids, here.size, lease.bitmaps[0], threads)
-            here.words = lease.bitmaps[0]
+            memory.kernels.queue_to_bitmap(here.ids, here.size, state.bitmaps[0], threads)
+            here.words = state.bitmaps[0]
         return here.words
 
     def message(self, numbering: Numbering, replies: Sequence[Reply]) -> Reply:
@@ -299,23 +311,25 @@ class BFS:
         """Whether the frontier is empty, or a limit or all targets are reached."""
         return isinstance(message, LastMessage)
 
-    def close(self, partition: Partition, lease: Lease, message: Message) -> None:
+    def close(self, partition: Partition, state: SearchState, message: Message) -> None:
         """Visit what others found last, and forget what never was a parent."""
-        lease.check_level(message.level)
-        home = partition.home
-        with home.active():
-            self._enter(partition, lease, self._arrived(partition, message))
-            home.kernels.forget_unvisited(lease.parent, lease.visited[partition.words], n_threads())
+        state.check_level(message.level)
+        memory = partition.memory
+        with memory.active():
+            self._enter(partition, state, self._arrived(partition, message))
+            memory.kernels.forget_unvisited(
+                state.parent, state.visited[partition.words], n_threads()
+            )
 
-    def owed(self, partition: Partition, lease: Lease) -> tuple[np.ndarray, np.ndarray]:
+    def owed(self, partition: Partition, state: SearchState) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of other partitions, and the parents that were found for them here."""
-        ids = np.concatenate([np.empty(0, np.uint32), *lease.claims])
-        home = partition.home
-        with home.active():
-            found = home.get(lease.elsewhere[home.put(ids)])
+        ids = np.concatenate([np.empty(0, np.uint32), *state.claims])
+        memory = partition.memory
+        with memory.active():
+            found = memory.get(state.elsewhere[memory.put(ids)])
             if not partition.mirror:
                 return ids, found
-            parent = home.get(lease.parent)  # of rows that are another's, all of them
+            parent = memory.get(state.parent)  # of rows that are another's, all of them
         rows = np.flatnonzero(parent != NONE)
         mine = (rows + partition.first).astype(np.uint32)
         return np.concatenate([ids, mine]), np.concatenate([found, parent[rows]])
@@ -323,19 +337,21 @@ class BFS:
     def settle(
         self,
         partition: Partition,
-        lease: Lease,
+        state: SearchState,
         owed: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> Part:
         """By row, the parent as a vertex index; where no own step found one, another's did."""
         if partition.mirror:
             return Part(partition.first, np.empty(0, np.uint32))
-        home, missing, first = partition.home, lease.missing, np.uint32(partition.first)
-        with home.active():
+        memory, missing, first = partition.memory, state.missing, np.uint32(partition.first)
+        with memory.active():
             for ids, found in owed:
-                missing -= home.kernels.adopt(home.put(ids), home.put(found), first, lease.parent)
-            parent = home.get(lease.parent)
+                missing -= memory.kernels.adopt(
+                    memory.put(ids), memory.put(found), first, state.parent
+                )
+            parent = memory.get(state.parent)
             if missing:
-                visited = home.get(lease.visited[partition.words])
+                visited = memory.get(state.visited[partition.words])
                 row = first_orphan(visited, parent, partition.n_rows)
                 which = f", row {row} among them," if row >= 0 else ""
                 raise RuntimeError(
@@ -353,7 +369,7 @@ def _alone(partition: Partition) -> bool:
 def _arcs_of(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
     """How many arcs leave a frontier, counted: where rows are in no order, means say little."""
     if numbering.n_partitions == 1:  # the frontier is still where it was found
-        get = numbering.home.get
+        get = numbering.memory.get
         found = Frontier(
             found.size,
             ids=None if found.ids is None else get(found.ids[: found.size]),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from daskbfs.engine.state import LevelLease
+from daskbfs.engine.state import LevelState
 from daskbfs.partition.partition import Partition
 
 
-class Lease(LevelLease):
+class SearchState(LevelState):
     """What one search writes to on one partition; arrays are over all global ids but for one.
 
     ``parent`` holds the parents of own rows, and becomes the result. Parents found for rows of
@@ -22,7 +22,7 @@ class Lease(LevelLease):
     def __init__(self, partition: Partition, worker: str | None) -> None:
         super().__init__(worker)
         numbering = partition.numbering
-        take = partition.home.take
+        take = partition.memory.take
         self.visited = take(numbering.n_words, np.uint64)
         self.bitmaps = [take(numbering.n_words, np.uint64) for _ in range(2)]
         self.queues = [take(numbering.n_global, np.uint32) for _ in range(2)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from daskbfs.algorithms.bfs.direction import Implementation, policy
 from daskbfs.algorithms.bfs.program import BFS
-from daskbfs.algorithms.bfs.state import Lease
+from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.superstep import run_search
 from daskbfs.engine.warmup import partitions_on, tiny_graph
@@ -19,7 +19,7 @@ from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.names import Device, Direction
 from daskbfs.partition.footprint import RESULTS
 from daskbfs.partition.layout import lay_out, mirrored
-from daskbfs.partition.memory_space import HostHome
+from daskbfs.partition.memory_space import HostMemory
 from daskbfs.partition.partition import Partition
 
 
@@ -32,7 +32,7 @@ def warm_kernels(indptr_dtype: str, n_partitions: int = 1, device: Device = Devi
         source = int(lay_out(graph, n).global_id[graph.order[0]])
         for choose in (_turn, policy("top_down"), policy("bottom_up")):
             run_search(BFS(source, 1, choose), partitions, Share())
-    _warm_bitmaps(partitions_on(graph, 1, device)[0].home, alone=n_partitions == 1)
+    _warm_bitmaps(partitions_on(graph, 1, device)[0].memory, alone=n_partitions == 1)
 
 
 @functools.cache
@@ -60,23 +60,23 @@ def warm_mirror(device: Device) -> None:
 
 def touch(partitions: Sequence[Partition]) -> None:
     """Have the memory of one search in place: the first to write to a page waits for it."""
-    with partitions[0].home.active():
-        leases = [Lease(partition, None) for partition in partitions]
-        arrays = [array for lease in leases for array in lease.arrays]
+    with partitions[0].memory.active():
+        states = [SearchState(partition, None) for partition in partitions]
+        arrays = [array for state in states for array in state.arrays]
         earlier = (RESULTS - 1) * list(partitions)
-        arrays += [p.home.take(p.n_padded, np.uint32) for p in earlier]
+        arrays += [p.memory.take(p.n_padded, np.uint32) for p in earlier]
         for array in arrays:
             array.fill(0)
 
 
-def _warm_bitmaps(home: HostHome, *, alone: bool) -> None:
+def _warm_bitmaps(memory: HostMemory, *, alone: bool) -> None:
     """Run what takes in a frontier that is no list; on tiny graphs all are lists."""
-    with home.active():
-        words, visited = (home.put(np.zeros(1, np.uint64)) for _ in range(2))
-        parent = home.put(np.zeros(WORD_BITS, np.uint32))
+    with memory.active():
+        words, visited = (memory.put(np.zeros(1, np.uint64)) for _ in range(2))
+        parent = memory.put(np.zeros(WORD_BITS, np.uint32))
         if not alone:
-            home.kernels.enter(words, visited, parent)
-        home.kernels.bitmap_to_queue(words, parent, 1)
+            memory.kernels.enter(words, visited, parent)
+        memory.kernels.bitmap_to_queue(words, parent, 1)
 
 
 def _with_cache(direction: Direction, summary: object) -> Implementation:

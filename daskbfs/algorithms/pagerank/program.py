@@ -20,7 +20,7 @@ import numpy as np
 
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.program import Part
-from daskbfs.engine.state import LevelLease
+from daskbfs.engine.state import LevelState
 from daskbfs.engine.superstep import run_search
 from daskbfs.engine.warmup import partitions_on, tiny_graph
 from daskbfs.kernels.threads import n_threads
@@ -38,7 +38,7 @@ class Message:
 
     level: int
     contribution: np.ndarray | None
-    """By global id; None where it stays in the lease of the only partition, or before the first."""
+    """By global id; None where it stays in the state of the only partition, or before the first."""
     inflow: float
     """What all vertices get together that comes along no arc."""
     inflow_before: float
@@ -73,7 +73,7 @@ class RankPart(Part):
     changed: float
 
 
-class RankLease(LevelLease):
+class RankState(LevelState):
     """What an attempt writes to on one partition."""
 
     __slots__ = (
@@ -84,12 +84,12 @@ class RankLease(LevelLease):
         self, partition: Partition, share: np.ndarray, dtype: type, worker: str | None
     ) -> None:
         super().__init__(worker)
-        home, n, indptr = partition.home, partition.n_padded, partition.out.indptr
+        memory, n, indptr = partition.memory, partition.n_padded, partition.out.indptr
         alone = partition.numbering.n_partitions == 1
-        self.share = home.put(share)
-        self.rank = home.take(n, np.float64)
-        self.contribution = home.take(n if alone else 0, dtype)
-        self.passed_on = home.take(n, dtype)
+        self.share = memory.put(share)
+        self.rank = memory.take(n, np.float64)
+        self.contribution = memory.take(n if alone else 0, dtype)
+        self.passed_on = memory.take(n, dtype)
         self.out_degree = (indptr[1:] - indptr[:-1]).astype(np.uint32, copy=False)
         self.last: Message | None = None
 
@@ -123,14 +123,14 @@ class PageRank:
 
     def warm(self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
         """Load the kernels of an iteration."""
-        _warm_kernels(indptr_dtype, partitions[0].home.device, self.dtype, self.ids is None)
+        _warm_kernels(indptr_dtype, partitions[0].memory.device, self.dtype, self.ids is None)
 
     def first(self, numbering: Numbering) -> Message:
         """Ranks are shares to begin with."""
         return Message(0, None, 1.0, 1.0, math.inf)
 
-    def open(self, partition: Partition, worker: str | None) -> RankLease:
-        """Room for ranks, in the partition's home."""
+    def open(self, partition: Partition, worker: str | None) -> RankState:
+        """Room for ranks, in the partition's memory."""
         if partition.numbering.mirrored:
             raise ValueError(
                 "strategy 'mirror' has every row twice, which PageRank would count twice: "
@@ -142,29 +142,29 @@ class PageRank:
             mine = (self.ids >= partition.first) & (self.ids < partition.first + n_rows)
             share = np.zeros(max(2, n_rows))  # one entry alone would stand for all rows
             share[self.ids[mine] - partition.first] = self.weights[mine]
-        with partition.home.active():
-            return RankLease(partition, share, self.dtype, worker)
+        with partition.memory.active():
+            return RankState(partition, share, self.dtype, worker)
 
-    def compute(self, partition: Partition, lease: RankLease, message: Message) -> Reply:
+    def compute(self, partition: Partition, state: RankState, message: Message) -> Reply:
         """One iteration."""
         start = time.perf_counter()
-        home = partition.home
+        memory = partition.memory
         alone = partition.numbering.n_partitions == 1
-        with lease.level(message.level), home.active():
+        with state.level(message.level), memory.active():
             if message.level == 0:
-                changed, dangling = 0.0, self._begin(partition, lease)
+                changed, dangling = 0.0, self._begin(partition, state)
             else:
-                changed, dangling = self._pull(partition, lease, message)
+                changed, dangling = self._pull(partition, state, message)
             if alone:
-                lease.contribution, lease.passed_on = lease.passed_on, lease.contribution
-            found = () if alone else ((partition.first, home.get(lease.passed_on)),)
+                state.contribution, state.passed_on = state.passed_on, state.contribution
+            found = () if alone else ((partition.first, memory.get(state.passed_on)),)
         numbering, sent = partition.numbering, message.contribution
         record = LevelRecord(
             level=message.level,
             direction=Direction.BOTTOM_UP,
-            device=home.device,
+            device=memory.device,
             partition=partition.number,
-            worker=lease.worker,
+            worker=state.worker,
             frontier_vertices=numbering.n_rows,
             edges_examined=partition.into.n_arcs if message.level else 0,
             kernel_seconds=time.perf_counter() - start,
@@ -173,31 +173,31 @@ class PageRank:
         )
         return Reply(found, changed, dangling, (record,))
 
-    def _begin(self, partition: Partition, lease: RankLease) -> float:
+    def _begin(self, partition: Partition, state: RankState) -> float:
         """What rows pass on to begin with; returns the rank of those that pass on nothing."""
-        for padded in (lease.passed_on, lease.contribution):
+        for padded in (state.passed_on, state.contribution):
             padded[partition.n_rows :] = 0
-        dangling: float = partition.home.rank_kernels.begin_ranks(
-            lease.out_degree, lease.share, lease.rank, lease.passed_on
+        dangling: float = partition.memory.rank_kernels.begin_ranks(
+            state.out_degree, state.share, state.rank, state.passed_on
         )
         return dangling
 
     def _pull(
-        self, partition: Partition, lease: RankLease, message: Message
+        self, partition: Partition, state: RankState, message: Message
     ) -> tuple[float, float]:
-        home, contribution = partition.home, lease.contribution
+        memory, contribution = partition.memory, state.contribution
         if message.contribution is not None:
-            contribution = home.put(message.contribution)
-        changed, dangling = home.rank_kernels.pull_ranks(
+            contribution = memory.put(message.contribution)
+        changed, dangling = memory.rank_kernels.pull_ranks(
             partition.into.indptr,
             partition.into.indices,
-            lease.out_degree,
+            state.out_degree,
             contribution,
             self.damping,
             message.inflow,
-            lease.share,
-            lease.rank,
-            lease.passed_on,
+            state.share,
+            state.rank,
+            state.passed_on,
             n_threads(),
         )
         return changed, dangling
@@ -234,21 +234,21 @@ class PageRank:
         """Whether enough iterations were made."""
         return isinstance(message, LastMessage)
 
-    def close(self, partition: Partition, lease: RankLease, message: Message) -> None:
+    def close(self, partition: Partition, state: RankState, message: Message) -> None:
         """Remember how it ended."""
-        lease.check_level(message.level)
-        lease.last = message
+        state.check_level(message.level)
+        state.last = message
 
-    def owed(self, partition: Partition, lease: RankLease) -> tuple[()]:
+    def owed(self, partition: Partition, state: RankState) -> tuple[()]:
         """Nothing: ranks are computed where they belong."""
         return ()
 
-    def settle(self, partition: Partition, lease: RankLease, owed: Sequence[tuple[()]]) -> RankPart:
+    def settle(self, partition: Partition, state: RankState, owed: Sequence[tuple[()]]) -> RankPart:
         """The ranks of own rows."""
-        assert lease.last is not None
-        last, home = lease.last, partition.home
-        with home.active():
-            rank = home.get(lease.rank)
+        assert state.last is not None
+        last, memory = state.last, partition.memory
+        with memory.active():
+            rank = memory.get(state.rank)
         return RankPart(partition.first, rank, last.level - 1, last.inflow_before, last.changed)
 
 

@@ -19,7 +19,7 @@ from daskbfs.distribution.placed_partitions import Holding
 from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.program import Program
 from daskbfs.engine.remote_result import Placed
-from daskbfs.engine.tasks import aggregate_parents, expand_level, gather_frontier, open_leases
+from daskbfs.engine.tasks import aggregate_parents, expand_level, gather_frontier, open_states
 
 Key = tuple[str | int, ...]
 _MANY = 2**31
@@ -131,16 +131,16 @@ class _Waves:
             self.held += levels
 
     def _add_ends(self, tasks: _Tasks) -> list[Key]:
-        """Add what a search starts and ends with; returns the keys of the parts, then of leases."""
+        """Add what a search starts and ends with; returns the keys of the parts, then of states."""
         run = self.attempt.run
-        parts, leases = [], []
+        parts, states = [], []
         for w, worker in enumerate(self.workers):
-            leases.append(
+            states.append(
                 tasks.add(
                     worker,
                     (run, w),
                     _FIRST,
-                    open_leases,
+                    open_states,
                     self.program,
                     self.holding.held_by(worker),
                     self.shares[worker],
@@ -156,7 +156,7 @@ class _Waves:
                     run,
                 )
             )
-        return [*parts, *leases]
+        return [*parts, *states]
 
     def _add_levels(self, tasks: _Tasks, n: int) -> list[Key]:
         """Add waves and gathers for some levels, in the order in which they should start."""

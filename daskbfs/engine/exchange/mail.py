@@ -237,7 +237,7 @@ class Mailboxes:
             self.box(run).fail(content)
         elif topic == _OVER:
             box = self._boxes.get(run)
-            if box is None or not box.opened:  # else it goes with its leases
+            if box is None or not box.opened:  # else it goes with its states
                 self._close(run)
         else:
             self.box(run).put(topic, sender, content)

@@ -174,7 +174,7 @@ def tight(graph):
     """Memory for all of a graph but half of its arcs."""
     layout = lay_out(graph, 1)
     partition = cut(graph, layout, 0, number(graph, layout).on(EMULATED, None))
-    return partition.home.used_bytes - partition.out.indices.nbytes // 2
+    return partition.memory.used_bytes - partition.out.indices.nbytes // 2
 
 
 def check_entering(vertices):

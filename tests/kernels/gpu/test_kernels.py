@@ -145,17 +145,17 @@ def test_rows_and_leases_keep_to_the_limit(kron12, n_partitions, limit):
     try:
         partitions = [cut(kron12, layout, p, numbering) for p in range(n_partitions)]
     except MemoryError:
-        assert n_partitions == 4  # four leases are too much for the smaller ones
+        assert n_partitions == 4  # four states are too much for the smaller ones
         assert limit < 2_000_000
         return
-    home = numbering.home
-    leases = sum(BFS(0, 1, None).open(partition, None).nbytes for partition in partitions)
+    memory = numbering.memory
+    states = sum(BFS(0, 1, None).open(partition, None).nbytes for partition in partitions)
     held = sum(a.nbytes for p in partitions for a in (p.out.indptr, p.out.hub, p.hub_vertex))
     held += sum(p.out.indices.device_bytes for p in partitions) + numbering.__sizeof__()
-    assert held + leases <= home.used_bytes <= limit
+    assert held + states <= memory.used_bytes <= limit
     del partitions
     gc.collect()
-    assert home.used_bytes == numbering.__sizeof__()
+    assert memory.used_bytes == numbering.__sizeof__()
 
 
 def test_buffers_are_as_large_as_the_longest_rows_need(kron12):
@@ -293,7 +293,7 @@ def test_a_lease_for_ranks_takes_no_more_than_one_for_a_search(kron12, n_partiti
     program = rank_program(kron12, None, 0.85, None, 20, place)
     for partition in partitions:
         arriving = 0 if n_partitions == 1 else 4 * place.max()
-        state = partition.home._state_bytes(partition.out)
+        state = partition.memory._state_bytes(partition.out)
         assert program.open(partition, None).nbytes + arriving <= state
 
 
