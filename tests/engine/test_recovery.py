@@ -78,18 +78,18 @@ async def test_mail_that_cannot_be_sent_ends_the_search_for_everybody(c, s, *wor
 @contextlib.contextmanager
 def lost_when_partitions_move(worker):
     """Close a worker just before partitions are put anywhere."""
-    put = distribution.put
+    put = distribution.place_partitions
 
     async def losing(*arguments, **more):
-        distribution.put = put
+        distribution.place_partitions = put
         await worker.close()
         return await put(*arguments, **more)
 
-    distribution.put = losing
+    distribution.place_partitions = losing
     try:
         yield
     finally:
-        distribution.put = put
+        distribution.place_partitions = put
 
 
 @cluster(3)
