@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 OLDEST := .venv-oldest
-PIP_INSTALL := install --quiet --disable-pip-version-check --editable
+PIP_INSTALL := install --quiet --disable-pip-version-check
 TWO := -n 2 --dist loadfile
 QUICK := $(BIN)/pytest $(TWO) -m "not slow and not browser"
 
@@ -42,16 +42,16 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BASE): pyproject.toml | $(BIN)/python
-	$(BIN)/pip $(PIP_INSTALL) --no-compile . # Python compiles what is imported
+	$(BIN)/pip $(PIP_INSTALL) --no-compile --editable . # Python compiles what is imported
 	touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/pip $(PIP_INSTALL) ".[dev]"
+	$(BIN)/pip $(PIP_INSTALL) --editable ".[dev]"
 	touch $(BASE) $@
 
 $(OLDEST)/.installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/pip $(PIP_INSTALL) ".[test,cuda13]" \
+	$(OLDEST)/bin/pip $(PIP_INSTALL) --editable ".[test,cuda13]" \
 		dask==2026.7.1 distributed==2026.7.1 "bokeh==3.4.*"
 	touch $@
 
