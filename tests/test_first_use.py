@@ -17,6 +17,7 @@ from distributed import Client, LocalCluster
 
 import daskbfs
 from daskbfs.cli import main
+from daskbfs.engine.attempts import Distributions
 from tests.support.crew import Crew
 from tests.support.process import run_python
 from tests.support.terminal import in_a_terminal, screen
@@ -42,7 +43,7 @@ def test_inside_a_client_block_that_client_is_used(users_client):
     assert daskbfs.distribute(graph).client is users_client
     assert daskbfs.bfs(graph, source).reached > 1
     assert daskbfs.pagerank(graph, iterations=2).iterations == 2
-    assert list(graph.derived["placing"]) == [users_client.id]
+    assert list(graph.derive(Distributions, Distributions).by_client) == [users_client.id]
 
 
 def test_without_a_client_a_cluster_is_started_and_told_once(caplog):

@@ -215,7 +215,7 @@ def search_keys(graph: Outline, stream: RandomEdges, plan: Plan) -> list[int]:
 def _search(placed: Graph | DistributedGraph, key: int, plan: Plan) -> tuple[BFSResult, float]:
     """One search, and how long it took until its parents stood in memory here."""
     if isinstance(placed, DistributedGraph):
-        placed.holding.n_levels = None  # nothing is carried from one search to the next
+        placed.placed_partitions.forget_runs()  # nothing is carried from one search to the next
     start = time.perf_counter()
     result: BFSResult = bfs(
         placed, key, driver=plan.driver, direction=plan.direction, threads=plan.threads

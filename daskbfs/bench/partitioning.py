@@ -21,7 +21,7 @@ from distributed import Client
 from daskbfs import __version__
 from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.cluster.local import local_cluster
-from daskbfs.distribution.distributed_graph import DistributedGraph, distribute, spread
+from daskbfs.distribution.distributed_graph import DistributedGraph, distribute, distribute_graph
 from daskbfs.graph.generators import kronecker, uniform
 from daskbfs.graph.graph import Graph
 from daskbfs.machine import hardware
@@ -106,7 +106,9 @@ def sweep(
     for share in shares:
         for strategy in STRATEGIES:
             progress(f"sweeping {graph.name}", len(points), len(shares) * len(STRATEGIES))
-            placed = client.sync(spread, graph, client, strategy=strategy, n_cpu=1, cpu_share=share)
+            placed = client.sync(
+                distribute_graph, graph, client, strategy=strategy, n_cpu=1, cpu_share=share
+            )
             rows = placed.layout.rows
             points.append(
                 {

@@ -71,10 +71,10 @@ def compare(
 ) -> dict[str, Any]:
     """What telemetry adds to a search and to a level."""
     sources = [int(v) for v in placed.random_sources(n_sources)]
-    holding, reporter = placed.holding, placed.holding.reporter
+    partitions, reporter = placed.placed_partitions, placed.placed_partitions.reporter
 
     def seconds(source: int, *, telling: bool) -> float:
-        holding.reporter = reporter if telling else None
+        partitions.reporter = reporter if telling else None
         bfs(placed, source, driver="auto")
         start = time.perf_counter()
         bfs(placed, source, driver="auto")
@@ -88,7 +88,7 @@ def compare(
             times = {telling: seconds(source, telling=telling) for telling in order}
             pairs.append((times[True], times[False]))
         progress(placed.name, i + 1, rounds)
-    holding.reporter = reporter
+    partitions.reporter = reporter
     without = statistics.median(off for _, off in pairs)
     added, low, high = median_interval([on - off for on, off in pairs])
     return {

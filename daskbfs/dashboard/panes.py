@@ -17,8 +17,8 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from daskbfs.names import Device, Direction
-from daskbfs.telemetry.levels import PHASES, LevelTable
-from daskbfs.telemetry.records import SearchRecord, State
+from daskbfs.telemetry.levels import PHASES, LevelTable, direction_label
+from daskbfs.telemetry.records import RunRecord, State
 from daskbfs.telemetry.views import (
     BUSY_COLOUR,
     COLOURS,
@@ -38,7 +38,7 @@ Names = Mapping[str, str]
 """What people call a worker, by its address."""
 
 
-def levels_shown(search: SearchRecord | None) -> LevelTable:
+def levels_shown(search: RunRecord | None) -> LevelTable:
     """The levels of a search, none where there is no search."""
     return NO_LEVELS if search is None else search.levels
 
@@ -121,12 +121,12 @@ class LevelsPane:
             for device, bar in zip(Device, bars, strict=True)
         }
 
-    def show(self, search: SearchRecord | None, names: Names) -> None:
+    def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search."""
         views = levels_of(levels_shown(search))
         data: dict[str, list[Any]] = {
             "level": [view.level for view in views],
-            "direction": [view.direction.replace("_", "-") for view in views],
+            "direction": [direction_label(view.direction) for view in views],
             "slowest": [view.slowest_seconds * 1e3 for view in views],
             "left": [view.level - 0.4 for view in views],
             "right": [view.level + 0.4 for view in views],
@@ -208,7 +208,7 @@ class FrontierPane:
         plot.add_tools(HoverTool(tooltips=tips, renderers=[dots], mode="vline"))
         _legend(plot)
 
-    def show(self, search: SearchRecord | None, names: Names) -> None:
+    def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search."""
         views = [view for view in levels_of(levels_shown(search)) if view.frontier_vertices]
         self._source.data = {
@@ -245,7 +245,7 @@ class PhasesPane:
             source=self._source,
         )
 
-    def show(self, search: SearchRecord | None, names: Names) -> None:
+    def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search; what belongs to no phase was on the way there and back.
 
         Before its end, only the kernels' time is known.
@@ -296,7 +296,7 @@ class WorkersPane:
         plot.add_tools(HoverTool(tooltips=tips, renderers=bars))
         _legend(plot)
 
-    def show(self, search: SearchRecord | None, names: Names) -> None:
+    def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search."""
         views = workers_of(levels_shown(search))
         labels = [names.get(view.worker, view.worker) for view in views]

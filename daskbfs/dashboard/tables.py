@@ -18,7 +18,8 @@ from bokeh.models import (
 
 from daskbfs.dashboard.panes import Names, levels_shown
 from daskbfs.machine.hardware import human_bytes
-from daskbfs.telemetry.records import GraphRecord, SearchRecord
+from daskbfs.telemetry.levels import direction_label
+from daskbfs.telemetry.records import GraphRecord, RunRecord
 from daskbfs.telemetry.views import workers_of
 
 _MOST_ROWS = 12  # that are seen without scrolling
@@ -84,7 +85,7 @@ class DevicesPane(_Table):
         ("bytes", "bytes received", _COUNT, 100),
     )
 
-    def show(self, search: SearchRecord | None, names: Names) -> None:
+    def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search."""
         self._fill(
             [
@@ -119,13 +120,13 @@ class RecordsPane(_Table):
         ("exchanged_bytes", "bytes received", _COUNT, 100),
     )
 
-    def show(self, search: SearchRecord | None, names: Names) -> None:
+    def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search."""
         self._fill(
             [
                 (
                     record.level,
-                    record.direction.replace("_", "-"),
+                    direction_label(record.direction),
                     str(record.device),
                     record.partition,
                     names.get(record.worker or "", record.worker or ""),
@@ -141,13 +142,14 @@ class RecordsPane(_Table):
 
 
 class SearchesPane(_Table):
-    """Recent searches, the newest first; a click on one shows it in the other panes."""
+    """Recent runs, the newest first; a click on one shows it in the other panes."""
 
     name = "searches"
     columns = (
         ("began", "began", _TEXT, 80),
         ("graph", "graph", _TEXT, 120),
-        ("source", "source", _TEXT, 90),
+        ("algorithm", "algorithm", _TEXT, 80),
+        ("subject", "subject", _TEXT, 90),
         ("driver", "driver", _TEXT, 70),
         ("state", "state", _TEXT, 70),
         ("levels", "levels", _COUNT, 55),
@@ -169,7 +171,7 @@ class SearchesPane(_Table):
             self._choose(self._runs[now[0]])
 
     def list_all(
-        self, searches: Sequence[SearchRecord], chosen: str | None, clock: Callable[[float], str]
+        self, searches: Sequence[RunRecord], chosen: str | None, clock: Callable[[float], str]
     ) -> None:
         """Show all searches, and which one is chosen."""
         self._runs = [search.about.run for search in searches]
@@ -177,7 +179,8 @@ class SearchesPane(_Table):
             (
                 clock(search.about.began),
                 search.about.graph,
-                str(search.about.source),
+                search.about.algorithm,
+                search.about.subject,
                 search.about.driver,
                 str(search.state),
                 search.n_levels,

@@ -14,7 +14,7 @@ from daskbfs.dashboard.tables import DevicesPane, PartitionsPane, RecordsPane, S
 from daskbfs.machine.hardware import human_rate
 from daskbfs.telemetry.levels import EMULATED_NOTE
 from daskbfs.telemetry.recorder import Recorder
-from daskbfs.telemetry.records import SearchRecord, State
+from daskbfs.telemetry.records import RunRecord, State
 
 PANES = {
     "levels": LevelsPane,
@@ -93,7 +93,7 @@ class View:
     def update(self) -> None:
         """Show what is new, if anything is."""
         recorder = self._recorder
-        if self._chosen is not None and recorder.search(self._chosen) is None:  # forgotten
+        if self._chosen is not None and recorder.run(self._chosen) is None:  # forgotten
             self._follow.active, self._chosen = True, None
         run = self._chosen or recorder.newest
         names = {
@@ -106,15 +106,15 @@ class View:
         if now == self._seen:
             return
         self._seen = now
-        search = recorder.search(run) if run else None
+        search = recorder.run(run) if run else None
         for name, pane in self._panes.items():
             if name == "searches":
-                pane.list_all(recorder.searches(), run, _clock)
+                pane.list_all(recorder.runs(), run, _clock)
             elif name == "partitions":
                 pane.list_all(graphs, self._holders, names)
             else:
                 pane.show(search, names)
-        self._headline.text = _EMPTY if search is None else told(search)
+        self._headline.text = _EMPTY if search is None else describe_run(search)
         for part in [*self._of_a_search, self._follow]:  # empty axes carry no information
             part.visible = search is not None
 
@@ -133,16 +133,17 @@ def _clock(seconds: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(seconds))
 
 
-def told(search: SearchRecord) -> str:
+def describe_run(search: RunRecord) -> str:
     """A search in one line of HTML; names stay text."""
     about = search.about
-    words = [f" from {about.source}: {search.n_levels} levels", f"{search.seconds * 1e3:,.2f} ms"]
+    what = f" {about.subject}" if about.subject else ""
+    words = [f"{what}: {search.n_levels} levels", f"{search.seconds * 1e3:,.2f} ms"]
     if search.teps is not None:
         words.append(f"about {human_rate(search.teps)}")
     words += [f"driver {about.driver}", search.state]
     if search.error:
         words.append(search.error)
-    text = f"<b>{html.escape(about.graph)}</b>{html.escape(', '.join(words))}"
+    text = f"{about.algorithm} of <b>{html.escape(about.graph)}</b>{html.escape(', '.join(words))}"
     if search.levels.emulated:
         text += f"<br><b>{EMULATED_NOTE}</b>"
     if search.packed and search.n_levels > len(search.levels.by_level()):

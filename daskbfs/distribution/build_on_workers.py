@@ -193,7 +193,7 @@ def _least(seconds: Sequence[float | None]) -> float | None:
 
 def owned_outline(outline: RemoteGraph) -> RemoteGraph:
     """An outline that came over the wire, with arrays that kernels know."""
-    values = {f.name: getattr(outline, f.name) for f in fields(outline) if f.name != "derived"}
+    values = {f.name: getattr(outline, f.name) for f in fields(outline) if f.name != "_derived"}
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             values[name] = owned(value)

@@ -22,7 +22,7 @@ from daskbfs.cluster.liveness import WorkersLost
 from daskbfs.cluster.local import current_client
 from daskbfs.cluster.workers import WorkerState, check_scheduler, workers_now
 from daskbfs.distribution.build_on_workers import outlined
-from daskbfs.distribution.placed_partitions import Holding, place_partitions
+from daskbfs.distribution.placed_partitions import PlacedPartitions, place_partitions
 from daskbfs.graph.edge_stream import Origin
 from daskbfs.graph.graph import Outline, RemoteGraph
 from daskbfs.io.spec import open_origin
@@ -40,7 +40,7 @@ class _Shared:
     """What all clients of one graph see."""
 
     cutting: Cutting
-    latest: Holding | None = None
+    latest: PlacedPartitions | None = None
     """None once the graph is released."""
     views: weakref.WeakValueDictionary[str, DistributedGraph] = field(
         default_factory=weakref.WeakValueDictionary
@@ -63,26 +63,26 @@ class DistributedGraph:
         self,
         graph: Outline,
         client: Client,
-        holding: Holding,
+        placed: PlacedPartitions,
         cutting: Cutting,
         shared: _Shared | None = None,
     ) -> None:
         self.graph = graph
         self.client = client
-        self._holding = holding
-        self._shared = shared or _Shared(cutting, holding)
+        self._placed_partitions = placed
+        self._shared = shared or _Shared(cutting, placed)
         self._shared.views[client.id] = self
 
     @property
-    def holding(self) -> Holding:
+    def placed_partitions(self) -> PlacedPartitions:
         """The partitions as they lie now."""
         latest = self._shared.latest
         if latest is None:
             raise RuntimeError("the graph was released: distribute it again")
-        if latest.epoch > self._holding.epoch:  # another client has moved or mended it
-            before, self._holding = self._holding, latest.seen_by(self.client)
-            before.give_way(self._holding)
-        return self._holding
+        if latest.epoch > self._placed_partitions.epoch:  # another client has moved or mended it
+            before, self._placed_partitions = self._placed_partitions, latest.seen_by(self.client)
+            before.give_way(self._placed_partitions)
+        return self._placed_partitions
 
     def seen_by(self, client: Client) -> DistributedGraph:
         """The same partitions, for another client of the same cluster."""
@@ -90,9 +90,9 @@ class DistributedGraph:
         if view is None:
             if client.scheduler_info(n_workers=0)["id"] != self._scheduler_id():
                 raise ValueError("the graph is on another client's cluster: leave client out")
-            holding = self.holding.seen_by(client)
+            placed = self.placed_partitions.seen_by(client)
             cutting = self._shared.cutting
-            view = DistributedGraph(self.graph, client, holding, cutting, self._shared)
+            view = DistributedGraph(self.graph, client, placed, cutting, self._shared)
         return view
 
     def _scheduler_id(self) -> Any:
@@ -111,12 +111,12 @@ class DistributedGraph:
     @property
     def placement(self) -> Placement:
         """Which worker holds which partitions."""
-        return self.holding.placement
+        return self.placed_partitions.placement
 
     @property
     def layout(self) -> Layout:
         """Which rows each partition has."""
-        return self.holding.layout
+        return self.placed_partitions.layout
 
     @property
     def name(self) -> str:
@@ -137,7 +137,7 @@ class DistributedGraph:
 
     @property
     def n_partitions(self) -> int:
-        return self.holding.n_partitions
+        return self.placed_partitions.n_partitions
 
     def random_sources(self, n: int, seed: int = 1) -> np.ndarray:
         """Up to ``n`` distinct vertices that are not isolated, the same for the same seed."""
@@ -145,7 +145,7 @@ class DistributedGraph:
 
     def devices(self) -> dict[str, Device]:
         """The device of each worker that holds a partition."""
-        return {worker: self.holding.devices[worker] for worker in self.placement.workers}
+        return {worker: self.placed_partitions.devices[worker] for worker in self.placement.workers}
 
     def where(self) -> dict[str, list[int]]:
         """The partitions that each worker holds."""
@@ -174,7 +174,7 @@ class DistributedGraph:
         raise AssertionError("unreachable")
 
     async def _rebalance_once(self, silent: Collection[str]) -> None:
-        before = self.holding
+        before = self.placed_partitions
         now = await some_workers(self.client, without=silent)
         layout, devices, cutting = before.layout, _devices(now), self._shared.cutting
         if len(now) > before.n_partitions:
@@ -193,16 +193,16 @@ class DistributedGraph:
     def release(self) -> Any:
         """Free all memory that the graph has on the cluster; it cannot be searched any more."""
         for view in list(self._shared.views.values()):
-            view._holding.give_way(None)
+            view._placed_partitions.give_way(None)
         self._shared.latest = None
 
-    async def recover(self, broken: Holding, silent: Collection[str]) -> None:
+    async def recover(self, broken: PlacedPartitions, silent: Collection[str]) -> None:
         """Make lost partitions again, on workers that are left or have come; once for all clients.
 
         Silent workers are not to be used, although they may still be there.
         """
         async with self._lock():
-            before = self.holding
+            before = self.placed_partitions
             if before.epoch > broken.epoch:
                 return
             now = await some_workers(self.client, without=silent)
@@ -219,14 +219,18 @@ class DistributedGraph:
                 await self._move(before, before.layout, elsewhere, now)
 
     async def _move(
-        self, before: Holding, layout: Layout, placement: Placement, now: dict[str, WorkerState]
+        self,
+        before: PlacedPartitions,
+        layout: Layout,
+        placement: Placement,
+        now: dict[str, WorkerState],
     ) -> None:
         """Put partitions elsewhere, and forget where they were."""
-        holding = await place_partitions(self.graph, self.client, layout, placement, now, before)
-        self._holding = self._shared.latest = holding
-        before.give_way(holding)
+        placed = await place_partitions(self.graph, self.client, layout, placement, now, before)
+        self._placed_partitions = self._shared.latest = placed
+        before.give_way(placed)
         for view in list(self._shared.views.values()):
-            _ = view.holding  # other clients let go of what has moved, too
+            _ = view.placed_partitions  # other clients let go of what has moved, too
 
     def _weights(self, layout: Layout) -> list[int]:
         return [partition_footprint(self.graph, layout, p).rows for p in range(layout.n_partitions)]
@@ -234,7 +238,9 @@ class DistributedGraph:
     def _lock(self) -> Lock:
         client = self.client
         return Lock(
-            f"daskbfs-{self._holding.name}", scheduler_rpc=client.scheduler, loop=client.loop
+            f"daskbfs-{self._placed_partitions.name}",
+            scheduler_rpc=client.scheduler,
+            loop=client.loop,
         )
 
     def __repr__(self) -> str:
@@ -325,11 +331,18 @@ def distribute(
     check_scheduler(client)
     deal = 1 if seed is None else seed
     return client.sync(
-        spread, graph, client, n_partitions, strategy, deal, cpu_share=cpu_share, progress=progress
+        distribute_graph,
+        graph,
+        client,
+        n_partitions,
+        strategy,
+        deal,
+        cpu_share=cpu_share,
+        progress=progress,
     )
 
 
-async def spread(
+async def distribute_graph(
     graph: Outline | Origin,
     client: Client,
     n_partitions: int | None = None,
@@ -365,13 +378,13 @@ async def spread(
             wish = Wish(strategy, seed, cpu_share)
             cutting = choose_cut(graph, devices, wish, _room(placement, now))
             layout = cutting.lay_out(graph)
-            holding = await place_partitions(
+            placed = await place_partitions(
                 graph, client, layout, placement, now, progress=progress
             )
             if isinstance(graph, RemoteGraph):
                 made = graph.generation_seconds or 0.0
                 graph.construction_seconds = time.perf_counter() - start - made
-            return DistributedGraph(graph, client, holding, cutting)
+            return DistributedGraph(graph, client, placed, cutting)
         except WorkersLost as loss:
             if attempt == n_attempts:
                 raise

@@ -45,8 +45,8 @@ from daskbfs.telemetry.records import GraphRecord, PartitionRecord, plain_text
 from daskbfs.telemetry.reporter import Reporter, quietly, reporter_for
 
 
-class Holding:
-    """Where each partition is; when workers come or go, another holding takes its place."""
+class PlacedPartitions:
+    """Where each partition is; when workers come or go, another placed takes its place."""
 
     def __init__(
         self,
@@ -80,8 +80,7 @@ class Holding:
         """Programs that the workers are ready for."""
         self.anchors: list[Future] = []
         """Tasks that stay, so that Dask does not begin its statistics anew with each search."""
-        self.n_levels: int | None = None
-        """Levels of the last search, for the next to prepare as many."""
+        self._expected_levels: dict[str, int] = {}
         self.place: np.ndarray = layout.global_id[graph.order]
         """Global id of each vertex, by its index."""
 
@@ -89,6 +88,18 @@ class Holding:
     def n_partitions(self) -> int:
         """How many partitions there are."""
         return self.layout.n_partitions
+
+    def expected_levels(self, algorithm: str) -> int | None:
+        """Levels of the last run of an algorithm; None before the first."""
+        return self._expected_levels.get(algorithm)
+
+    def expect_levels(self, algorithm: str, n: int) -> None:
+        """Have the next run of an algorithm prepare as many levels as the last one had."""
+        self._expected_levels[algorithm] = n
+
+    def forget_runs(self) -> None:
+        """Expect nothing of the next run."""
+        self._expected_levels.clear()
 
     def annotated(self, **more: Any) -> Any:
         """A context in which tasks belong to the graph's span, on Dask's performance page."""
@@ -125,17 +136,17 @@ class Holding:
         """Whether no key that searches need is lost or cancelled."""
         return all(future.status == "finished" for future in self._needed)
 
-    def give_way(self, following: Holding | None) -> None:
-        """Free what the holding that follows does not share; all, where none follows."""
+    def give_way(self, following: PlacedPartitions | None) -> None:
+        """Free what the placed that follows does not share; all, where none follows."""
         shared = {future.key for future in following.futures} if following else set()
         for future in self.futures:
             if future.key not in shared:
                 future.release()
 
-    def seen_by(self, client: Client) -> Holding:
+    def seen_by(self, client: Client) -> PlacedPartitions:
         """The same partitions, as another client of the same cluster sees them."""
         where = self.placement, self.processes, self.devices
-        other = Holding(self.graph, client, self.layout, *where, self.epoch, self.name)
+        other = PlacedPartitions(self.graph, client, self.layout, *where, self.epoch, self.name)
         other.reporter = Reporter(client) if self.reporter else None
         other.numbering = self.numbering
         other.partitions = [Future(future.key, client) for future in self.partitions]
@@ -174,7 +185,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What of an earlier holding is still where the next one wants it."""
+    """What of an earlier placed is still where the next one wants it."""
 
     numberings: Mapping[str, Future]
     """By worker."""
@@ -188,35 +199,35 @@ async def place_partitions(
     layout: Layout,
     placement: Placement,
     now: Mapping[str, WorkerState],
-    before: Holding | None = None,
+    before: PlacedPartitions | None = None,
     progress: Progress = silent,
-) -> Holding:
-    """Put partitions on workers; those that a holding of the same layout has there stay."""
+) -> PlacedPartitions:
+    """Put partitions on workers; those that a placed of the same layout has there stay."""
     processes = {worker: state.process for worker, state in now.items()}
     devices = {worker: state.device for worker, state in now.items()}
     epoch, name = (before.epoch + 1, before.name) if before else (0, None)
-    holding = Holding(graph, client, layout, placement, processes, devices, epoch, name)
+    placed = PlacedPartitions(graph, client, layout, placement, processes, devices, epoch, name)
     kept = _Kept({}, {}, None)
     if before is not None and before.layout is layout:
-        kept = _kept(before, holding)
-    check_memory(holding, kept, now)
-    await guarded(client, holding.processes, _put(holding, kept, progress))
-    holding.reporter = await reporter_for(client)
-    if holding.reporter is not None:
+        kept = _kept(before, placed)
+    check_memory(placed, kept, now)
+    await guarded(client, placed.processes, _put(placed, kept, progress))
+    placed.reporter = await reporter_for(client)
+    if placed.reporter is not None:
         with quietly():
-            holding.reporter.graph(_graph_record(holding))
-    return holding
+            placed.reporter.graph(_graph_record(placed))
+    return placed
 
 
-def _graph_record(holding: Holding) -> GraphRecord:
+def _graph_record(placed: PlacedPartitions) -> GraphRecord:
     """Where the partitions of a graph are, and how large."""
-    graph, layout, holders = holding.graph, holding.layout, holding.placement.holders
+    graph, layout, holders = placed.graph, placed.layout, placed.placement.holders
     partitions = tuple(
         PartitionRecord(
             partition=p,
-            key=holding.partitions[p].key,
+            key=placed.partitions[p].key,
             worker=holders[p],
-            device=holding.devices[holders[p]],
+            device=placed.devices[holders[p]],
             n_vertices=rows.size,
             n_edges=int(graph.lengths_of(rows)[0].sum(dtype=np.int64)),
             n_bytes=partition_footprint(graph, layout, p).rows,
@@ -224,23 +235,23 @@ def _graph_record(holding: Holding) -> GraphRecord:
         for p, rows in enumerate(layout.rows)
     )
     return GraphRecord(
-        name=holding.name,
+        name=placed.name,
         label=plain_text(graph.name),
-        client=holding.client.id,
+        client=placed.client.id,
         n_vertices=graph.n_vertices,
         n_edges=graph.n_edges,
-        epoch=holding.epoch,
+        epoch=placed.epoch,
         partitions=partitions,
     )
 
 
-def _kept(before: Holding, holding: Holding) -> _Kept:
+def _kept(before: PlacedPartitions, placed: PlacedPartitions) -> _Kept:
     numberings = {
         worker: future
         for worker, future in before.numberings.items()
-        if before.processes[worker] == holding.processes.get(worker) and future.status == "finished"
+        if before.processes[worker] == placed.processes.get(worker) and future.status == "finished"
     }
-    was, shall = before.placement.holders, holding.placement.holders
+    was, shall = before.placement.holders, placed.placement.holders
     partitions = {
         p: future
         for p, future in enumerate(before.partitions)
@@ -249,58 +260,58 @@ def _kept(before: Holding, holding: Holding) -> _Kept:
     return _Kept(numberings, partitions, before.numbering)
 
 
-async def _put(holding: Holding, kept: _Kept, progress: Progress) -> None:
-    client, graph, run = holding.client, holding.graph, new_run()
-    holders = holding.placement.holders
+async def _put(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> None:
+    client, graph, run = placed.client, placed.graph, new_run()
+    holders = placed.placement.holders
     built = {}
     if isinstance(graph, RemoteGraph):
-        built = await _built(holding, kept, progress)
-    holding.numbering = kept.numbering or number(graph, holding.layout)
-    for worker in holding.placement.workers:
+        built = await _built(placed, kept, progress)
+    placed.numbering = kept.numbering or number(graph, placed.layout)
+    for worker in placed.placement.workers:
         if worker in kept.numberings:
-            holding.numberings[worker] = kept.numberings[worker]
+            placed.numberings[worker] = kept.numberings[worker]
             continue
-        raw = await _sent(client, to_arrays(holding.numbering), worker)
-        holding.numberings[worker] = client.submit(
+        raw = await _sent(client, to_arrays(placed.numbering), worker)
+        placed.numberings[worker] = client.submit(
             pin_numbering,
             raw,
-            holding.devices[worker],
+            placed.devices[worker],
             key=("pin_numbering", run, worker),
             workers=[worker],
             pure=False,
         )
     for p, worker in enumerate(holders):
         if p in kept.partitions:
-            holding.partitions.append(kept.partitions[p])
+            placed.partitions.append(kept.partitions[p])
             continue
-        rows = built[worker] if built else await _cut_and_sent(holding, p)
-        holding.partitions.append(
+        rows = built[worker] if built else await _cut_and_sent(placed, p)
+        placed.partitions.append(
             client.submit(
                 pin_partition,
                 rows,
                 p,
-                int(holding.layout.first[p]),
-                holding.numberings[worker],
+                int(placed.layout.first[p]),
+                placed.numberings[worker],
                 key=("pin_partition", run, p),
                 workers=[worker],
                 pure=False,
             )
         )
         del rows
-        await wait_all(holding.partitions[-1:])
+        await wait_all(placed.partitions[-1:])
         progress("placing partitions", p + 1, len(holders))
 
 
-async def _built(holding: Holding, kept: _Kept, progress: Progress) -> dict[str, Future]:
+async def _built(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> dict[str, Future]:
     """Rows that workers make of the edges, where the graph's are not here."""
-    graph, client, run = holding.graph, holding.client, new_run()
+    graph, client, run = placed.graph, placed.client, new_run()
     assert isinstance(graph, RemoteGraph)
-    shares = machine_shares(holding.placement.workers)
+    shares = machine_shares(placed.placement.workers)
     built = {}
-    for worker in holding.placement.workers:
-        fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
+    for worker in placed.placement.workers:
+        fresh = [p for p in placed.placement.held_by(worker) if p not in kept.partitions]
         if fresh:
-            blueprint = await _sent(client, Blueprint(graph, holding.layout), worker)
+            blueprint = await _sent(client, Blueprint(graph, placed.layout), worker)
             built[worker] = client.submit(
                 build_rows,
                 blueprint,
@@ -325,15 +336,15 @@ async def _built(holding: Holding, kept: _Kept, progress: Progress) -> dict[str,
             )
             for worker, future in built.items()
         ]
-        take_in(graph, holding.layout, await client.gather(lengths, direct=True))
+        take_in(graph, placed.layout, await client.gather(lengths, direct=True))
     return built
 
 
-async def _cut_and_sent(holding: Holding, p: int) -> Future:
+async def _cut_and_sent(placed: PlacedPartitions, p: int) -> Future:
     """Rows of a graph that is here, cut and sent to their worker."""
-    assert isinstance(holding.graph, Graph)
-    rows = cut_rows_of(holding.graph, holding.layout, p)
-    return await _sent(holding.client, rows_to_arrays(*rows), holding.placement.holders[p])
+    assert isinstance(placed.graph, Graph)
+    rows = cut_rows_of(placed.graph, placed.layout, p)
+    return await _sent(placed.client, rows_to_arrays(*rows), placed.placement.holders[p])
 
 
 async def _sent(client: Client, value: Any, worker: str) -> Future:
@@ -343,14 +354,14 @@ async def _sent(client: Client, value: Any, worker: str) -> Future:
     return future
 
 
-def check_memory(holding: Holding, kept: _Kept, now: Mapping[str, WorkerState]) -> None:
+def check_memory(placed: PlacedPartitions, kept: _Kept, now: Mapping[str, WorkerState]) -> None:
     """Refuse partitions that do not fit the workers that should hold them."""
-    graph, layout = holding.graph, holding.layout
+    graph, layout = placed.graph, placed.layout
     usable = dask.config.get("distributed.worker.memory.pause") or 1
     at_once = dask.config.get("distributed.worker.memory.target") or 1
-    for worker in holding.placement.workers:
+    for worker in placed.placement.workers:
         state = now[worker]
-        fresh = [p for p in holding.placement.held_by(worker) if p not in kept.partitions]
+        fresh = [p for p in placed.placement.held_by(worker) if p not in kept.partitions]
         if state.memory_limit is None or not fresh or state.device is Device.GPU:
             continue  # GPUs look after their own memory
         needs = {p: partition_footprint(graph, layout, p) for p in fresh}

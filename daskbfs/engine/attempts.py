@@ -1,18 +1,17 @@
-"""Programs on a cluster: attempts, and what becomes of them when workers are lost.
+"""Jobs become runs: at once in this process, or on a cluster, again where workers are lost.
 
-Knows drivers and holdings, but no algorithm: what is run is a program, and what comes back is where
-its parts lie and what was measured.
+Knows drivers and placed partitions, but no algorithm: what is run is a program, and what comes back
+is where the parts of its result are and what was measured.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-import numpy as np
 from distributed import CancelledError, Client
 
 from daskbfs import config
@@ -20,66 +19,71 @@ from daskbfs.cluster.futures import new_run
 from daskbfs.cluster.liveness import WorkersLost, guarded
 from daskbfs.cluster.local import current_client
 from daskbfs.cluster.workers import check_scheduler
-from daskbfs.distribution.distributed_graph import DistributedGraph, spread
-from daskbfs.distribution.placed_partitions import Holding
-from daskbfs.engine.drivers import resident, waves
+from daskbfs.distribution.distributed_graph import (
+    DistributedGraph,
+    distribute_graph,
+    require_graph,
+)
+from daskbfs.distribution.placed_partitions import PlacedPartitions
+from daskbfs.engine.drivers.direct import WholeGraph
 from daskbfs.engine.exchange.mail import Attempt
-from daskbfs.engine.remote_result import Placed, warm_workers
+from daskbfs.engine.job import FinishedRun, Job, run_once
+from daskbfs.engine.program import Program
 from daskbfs.engine.state import StaleState
-from daskbfs.graph.graph import Graph, Outline
-from daskbfs.names import DRIVERS
-from daskbfs.telemetry.levels import LevelTable, Phases
-from daskbfs.telemetry.records import About, SearchRecord, plain_text
+from daskbfs.engine.warmup import warm_workers
+from daskbfs.graph.graph import Graph
+from daskbfs.kernels.threads import check_threads
+from daskbfs.telemetry.records import About, RunRecord, plain_text
 from daskbfs.telemetry.reporter import quietly
 
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a run is about, as the scheduler is told."""
-
-    graph: str
-    source: int
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is to be run."""
+def run_job(
+    graph: Graph | DistributedGraph,
+    client: Client | None,
+    job: Job,
+    finish: Callable[[FinishedRun | None], T],
+) -> T:
+    """Run a job and make a result of it; with an asynchronous client, to be awaited.
 
-    choose: Callable[[np.ndarray], Any]
-    """The program, given the global id of each vertex; None where there is nothing to do."""
-    driver: str
-    threads: int | None
-    subject: Subject | None
-    """None is not told to the scheduler."""
+    ``finish`` is given None where there was nothing to do.
+    """
+    if job.driver == "direct":
+        whole = require_graph(graph)
+        assert isinstance(whole, Graph)
+        check_threads(job.threads)
+        return finish(_complete(_run_here(whole, job)))
+    graph, client = _on_cluster(graph, client)
 
+    async def run_and_finish() -> T:
+        return finish(await _run_within(job.timeout, graph, client, job))
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A program that has run."""
-
-    program: Any
-    holding: Holding
-    found: Placed
-    levels: LevelTable
-    phases: Phases
-    seconds: float
-    driver: str
-
-
-def checked_driver(driver: str | None, graph: Outline) -> str:
-    """The driver that was asked for or configured; an error where it cannot run the graph."""
-    driver = config.get("driver") if driver is None else driver
-    if driver not in DRIVERS:
-        raise ValueError(f"driver {driver!r} is unknown: choose one of {', '.join(DRIVERS)}")
-    if driver == "direct" and not isinstance(graph, Graph):
-        raise ValueError(
-            "driver 'direct' searches in this process, but the graph's rows are on the "
-            "workers that built them: take 'auto'"
-        )
-    return driver
+    result: T = client.sync(run_and_finish)
+    return result
 
 
-def on_cluster(
+def _complete(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine that never waits returns."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise AssertionError("a coroutine waits, and there is no event loop")
+
+
+async def _run_here(graph: Graph, job: Job) -> FinishedRun | None:
+    """Run a job in this process."""
+    whole = WholeGraph.of(graph)
+    program = job.choose(whole.place)
+    if program is None:
+        return None
+    await whole.warm(program)
+    return await run_once(whole, program, Attempt("here", ()), job)
+
+
+def _on_cluster(
     graph: Graph | DistributedGraph, client: Client | None
 ) -> tuple[Graph | DistributedGraph, Client]:
     """A graph as a client sees it, and that client: the current one where none is given."""
@@ -93,9 +97,9 @@ def on_cluster(
     return graph, client
 
 
-async def run_within(
+async def _run_within(
     timeout: float | None, graph: Graph | DistributedGraph, client: Client, job: Job
-) -> Run | None:
+) -> FinishedRun | None:
     """Run a job on a cluster, for so many seconds at most; None where there is nothing to do."""
     try:
         async with asyncio.timeout(timeout):
@@ -103,30 +107,31 @@ async def run_within(
     except TimeoutError as error:
         if timeout is None:
             raise
-        raise TimeoutError(f"the search did not end within {timeout} s") from error
+        raise TimeoutError(f"the run did not end within {timeout} s") from error
 
 
-async def _run(graph: Graph | DistributedGraph, client: Client, job: Job) -> Run | None:
+async def _run(graph: Graph | DistributedGraph, client: Client, job: Job) -> FinishedRun | None:
     """Run a job; where workers are lost, mend the graph and run it again."""
-    placed = graph if isinstance(graph, DistributedGraph) else await _placed(graph, client)
+    if isinstance(graph, Graph):
+        graph = await _distribute_once(graph, client)
     n_attempts = config.get("recovery.attempts")
-    holding = placed.holding
+    placed = graph.placed_partitions
     broken = False
     silent: frozenset[str] = frozenset()
     for attempt in range(1, n_attempts + 1):
         try:
             if broken:
-                await placed.recover(holding, silent)
-            holding, broken = placed.holding, False
-            return await _attempted(holding, job)
+                await graph.recover(placed, silent)
+            placed, broken = graph.placed_partitions, False
+            return await _run_attempt(placed, job)
         except WorkersLost as loss:
             if attempt == n_attempts:
                 raise RuntimeError(
-                    f"the search was given up after {n_attempts} attempts: {loss}"
+                    f"the run was given up after {n_attempts} attempts: {loss}"
                 ) from loss
             broken, silent = True, silent | loss.silent
-        except CancelledError:  # of this search, or of the partitions that it needs?
-            if attempt == n_attempts or holding.intact:
+        except CancelledError:  # of this run, or of the partitions that it needs?
+            if attempt == n_attempts or placed.intact:
                 raise
             broken = True
         except StaleState:
@@ -135,43 +140,59 @@ async def _run(graph: Graph | DistributedGraph, client: Client, job: Job) -> Run
     raise AssertionError("unreachable")
 
 
-async def _attempted(holding: Holding, job: Job) -> Run | None:
-    """One attempt, told to the scheduler however it ends."""
-    program = job.choose(holding.place)
+async def _run_attempt(placed: PlacedPartitions, job: Job) -> FinishedRun | None:
+    """One attempt, reported to the scheduler however it ends."""
+    program = job.choose(placed.place)
     if program is None:
         return None
-    driver = job.driver
-    if driver == "auto":
-        driver = "resident" if len(holding.placement.workers) == 1 else "waves"
-    run, client = new_run(), holding.client
-    subject = job.subject or Subject("", -1)
-    about = About(run, client.id, plain_text(subject.graph), subject.source, driver, time.time())
-    told = job.subject is not None and config.get("telemetry.enabled")
-    reporter = holding.reporter if told else None
-    attempt = Attempt(run, holding.placement.workers, about if reporter else None)
+    if job.driver == "auto":
+        driver = "resident" if len(placed.placement.workers) == 1 else "waves"
+        job = replace(job, driver=driver)
+    about = _describe_run(placed, program, job.driver)
+    reporter = placed.reporter if config.get("telemetry.enabled") else None
+    attempt = Attempt(about.run, placed.placement.workers, about if reporter else None)
     start = time.perf_counter()
     try:
-        running = _run_once(holding, program, attempt, driver, job.threads)
-        result = await guarded(client, holding.processes, running)
+        running = _warm_and_run(placed, program, attempt, job)
+        finished = await guarded(placed.client, placed.processes, running)
     except BaseException as error:
         if reporter is not None:
             with quietly():
                 seconds = time.perf_counter() - start
-                reporter.search(SearchRecord(about).failed(_reason(error), seconds))
+                reporter.run(RunRecord(about).failed(_reason(error), seconds))
         raise
     if reporter is not None:
         with quietly():
-            reporter.search(_record(about, result))
-    return result
+            reporter.run(_record(about, placed, finished))
+    return finished
 
 
-def _record(about: About, run: Run) -> SearchRecord:
-    """What the scheduler is told of a search that is over."""
-    holding = run.holding
-    share = min(1.0, run.levels.summary.scout_count / holding.numbering.n_arcs)
-    edges = round(holding.graph.n_input_edges * share)
+async def _warm_and_run(
+    placed: PlacedPartitions, program: Program, attempt: Attempt, job: Job
+) -> FinishedRun:
+    """Run a program where workers are ready for it."""
+    await warm_workers(placed, program)
+    return await run_once(placed, program, attempt, job)
+
+
+def _describe_run(placed: PlacedPartitions, program: Program, driver: str) -> About:
+    """What the scheduler is told of a run before it begins."""
+    return About(
+        run=new_run(),
+        client=placed.client.id,
+        algorithm=program.algorithm,
+        graph=plain_text(placed.graph.name),
+        subject=plain_text(program.subject),
+        driver=driver,
+        began=time.time(),
+    )
+
+
+def _record(about: About, placed: PlacedPartitions, run: FinishedRun) -> RunRecord:
+    """What the scheduler is told of a run that is over."""
+    edges = run.program.count_edges(placed.graph, placed.numbering, run.levels)
     most = config.get("telemetry.levels")
-    return SearchRecord.done(about, run.levels, run.phases, run.seconds, edges, most)
+    return RunRecord.done(about, run.levels, run.phases, run.seconds, edges, most)
 
 
 def _reason(error: BaseException) -> str:
@@ -181,38 +202,27 @@ def _reason(error: BaseException) -> str:
     return plain_text(f"{type(error).__name__}: {error}")
 
 
-async def _run_once(
-    holding: Holding, program: Any, attempt: Attempt, driver: str, threads: int | None
-) -> Run:
-    """Run a program, and bring what was measured."""
-    await warm_workers(holding, program)
-    start = time.perf_counter()
-    search = resident.search if driver == "resident" else waves.search
-    found = await search(holding, program, attempt, threads)
-    seconds = time.perf_counter() - start
-    try:
-        measured = await found.measured()
-    except BaseException:
-        found.release()  # the caller that handles the error may keep this frame alive for long
-        raise
-    levels = LevelTable(measured.records)
-    holding.n_levels = levels.n_levels
-    return Run(program, holding, found, levels, measured.phases, seconds, driver)
+@dataclass(frozen=True, slots=True)
+class Distributions:
+    """The clusters that a graph was distributed to because a run needed it there."""
+
+    by_client: dict[str, tuple[Client, asyncio.Future[DistributedGraph]]] = field(
+        default_factory=dict
+    )
 
 
-async def _placed(graph: Graph, client: Client) -> DistributedGraph:
+async def _distribute_once(graph: Graph, client: Client) -> DistributedGraph:
     """The graph on a client's cluster, distributed with defaults, once."""
-    placings = graph.derived.setdefault("placing", {})
-    for name, (other, _) in list(placings.items()):
+    known = graph.derive(Distributions, Distributions).by_client
+    for name, (other, _) in list(known.items()):
         if other.status != "running":
-            del placings[name]
-    if client.id not in placings:
-        placings[client.id] = (client, asyncio.ensure_future(spread(graph, client)))
-    _, placing = placings[client.id]
+            del known[name]
+    if client.id not in known:
+        known[client.id] = (client, asyncio.ensure_future(distribute_graph(graph, client)))
+    _, distributing = known[client.id]
     try:
-        placed: DistributedGraph = await asyncio.shield(placing)
+        return await asyncio.shield(distributing)
     except BaseException:
-        if placing.done() and (placing.cancelled() or placing.exception()):
-            placings.pop(client.id, None)
+        if distributing.done() and (distributing.cancelled() or distributing.exception()):
+            known.pop(client.id, None)
         raise
-    return placed

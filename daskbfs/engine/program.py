@@ -1,54 +1,81 @@
-"""What a superstep does for one algorithm; drivers know nothing else of it.
+"""What a superstep does for one algorithm; the engine knows nothing else of it.
 
 A program is a small, frozen, picklable value. One superstep is ``compute`` on every partition,
-``message`` for what one worker's partitions have to say together, and ``reduce`` of all that was
-said to the message that starts the next superstep, until ``done``.
+``combine`` of what one worker's partitions reply, and ``reduce`` of all workers' replies to the
+message that starts the next superstep, until ``is_done``. The engine measures and records each
+superstep; the program adds what only it can know (:class:`Work`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from daskbfs.engine.state import LevelState
+from daskbfs.graph.graph import Outline
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
+from daskbfs.telemetry.levels import LevelTable, Work
+
+
+class Message(Protocol):
+    """What starts a superstep; the rest of it is the program's."""
+
+    @property
+    def level(self) -> int:
+        """The number of the superstep, from 0 on."""
 
 
 class Program(Protocol):
     """An algorithm over partitions, as :mod:`daskbfs.algorithms` has some."""
 
-    def warm(self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
-        """Load kernels and touch memory, on a worker that holds some of the partitions."""
+    algorithm: ClassVar[str]
+    """Its name: of its kernels too, and in what the dashboard shows."""
 
-    def first(self, numbering: Numbering) -> Any:
+    @property
+    def subject(self) -> str:
+        """What it is run on or from, in a few words; empty where that is the whole graph."""
+
+    def warm_kernels(
+        self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+    ) -> None:
+        """Load kernels, in a process that holds some of the partitions."""
+
+    def touch_memory(self, partitions: Sequence[Partition]) -> None:
+        """Have the memory of a run in place before the first begins."""
+
+    def first_message(self, numbering: Numbering) -> Any:
         """The message that starts the first superstep."""
 
-    def open(self, partition: Partition, worker: str | None) -> Any:
-        """A state, which has ``nbytes``: the state of one attempt on one partition."""
+    def open_state(self, partition: Partition) -> LevelState:
+        """The state of one attempt on one partition."""
 
-    def compute(self, partition: Partition, state: Any, message: Any) -> Any:
-        """One superstep on one partition; returns its reply."""
+    def compute(self, partition: Partition, state: Any, message: Any) -> tuple[Any, Work]:
+        """One superstep on one partition: its reply, and what it had to do for it."""
 
-    def message(self, numbering: Numbering, replies: Sequence[Any]) -> Any:
-        """What one worker's replies come to, made to travel, with the ``records`` of each."""
+    def combine(self, numbering: Numbering, replies: Sequence[Any]) -> Any:
+        """What one worker's replies come to, made to travel."""
 
     def reduce(self, numbering: Numbering, message: Any, replies: Sequence[Any]) -> Any:
-        """The gather: all replies to the next message."""
+        """The gather: the replies of all workers to the next message."""
 
-    def done(self, message: Any) -> bool:
+    def is_done(self, message: Any) -> bool:
         """Whether no superstep follows."""
 
     def close(self, partition: Partition, state: Any, message: Any) -> None:
         """Take the last message in, before values are exchanged."""
 
-    def owed(self, partition: Partition, state: Any) -> Any:
+    def collect_owed(self, partition: Partition, state: Any) -> Any:
         """What this partition found out about rows of others."""
 
-    def settle(self, partition: Partition, state: Any, owed: Sequence[Any]) -> Any:
-        """The partition's part of the result, with what others found out; it has ``nbytes``."""
+    def settle(self, partition: Partition, state: Any, owed: Sequence[Any]) -> Part:
+        """The partition's part of the result, with what others found out."""
+
+    def count_edges(self, graph: Outline, numbering: Numbering, levels: LevelTable) -> int:
+        """Edges that a finished run has traversed, for its rate."""
 
 
 @dataclass(frozen=True, slots=True)

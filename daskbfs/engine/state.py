@@ -7,19 +7,25 @@ from collections.abc import Iterator
 
 from daskbfs.partition.pinned import Pinned
 
+_BUSY = -1
+
 
 class StaleState(RuntimeError):
     """A state met a level that is not its next: a task ran twice, or a worker came back."""
 
 
 class LevelState(Pinned):
-    """The state of one attempt on one partition, which knows the level that it is ready for."""
+    """The state of one attempt on one partition; a program's state adds its arrays."""
 
-    __slots__ = ("next_level", "worker")
+    __slots__ = ("next_level",)
 
-    def __init__(self, worker: str | None) -> None:
+    def __init__(self) -> None:
         self.next_level = 0
-        self.worker = worker
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of its arrays."""
+        return 0
 
     @contextlib.contextmanager
     def level(self, level: int) -> Iterator[None]:
@@ -33,6 +39,3 @@ class LevelState(Pinned):
         """Refuse a level that is not the next."""
         if self.next_level != level:
             raise StaleState(f"a state for level {self.next_level} met level {level}")
-
-
-_BUSY = -1

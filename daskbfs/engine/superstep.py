@@ -1,4 +1,4 @@
-"""One superstep, for any program and any driver: states that expand a level, and the gather.
+"""One superstep, for any program and any driver: states that compute a level, and the gather.
 
 Nothing here knows which algorithm runs, what drives it, or whether there is a cluster.
 """
@@ -11,14 +11,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.program import Program
-from daskbfs.engine.state import StaleState
+from daskbfs.engine.program import Message, Part, Program
+from daskbfs.engine.state import LevelState, StaleState
 from daskbfs.kernels.threads import threads
-from daskbfs.names import Direction
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
 from daskbfs.partition.pinned import Pinned
-from daskbfs.telemetry.levels import PHASES, LevelRecord, Phases, Watcher, slowest_seconds
+from daskbfs.telemetry.levels import (
+    PHASES,
+    LevelRecord,
+    Phases,
+    Watcher,
+    exchange_phase,
+    record_level,
+    slowest_seconds,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReply:
+    """What one worker's partitions reply to a message, and the record of each."""
+
+    content: Any
+    records: tuple[LevelRecord, ...]
 
 
 class AttemptStates(Pinned):
@@ -30,7 +45,10 @@ class AttemptStates(Pinned):
         self.program = program
         self.partitions = partitions
         self.share = share
-        self.states = [program.open(partition, share.name) for partition in partitions]
+        self.states: list[LevelState] = []
+        for partition in partitions:
+            with partition.memory.active():
+                self.states.append(program.open_state(partition))
 
     @property
     def numbering(self) -> Numbering:
@@ -40,31 +58,48 @@ class AttemptStates(Pinned):
     # No comprehension below captures self: the frames of a task that failed may live for long, and
     # what they captured with them.
 
-    def expand(self, message: Any) -> Any:
-        """Run one level; returns what these partitions found together."""
-        compute = self.program.compute
+    def compute(self, message: Message) -> WorkerReply:
+        """Run one level; returns what these partitions reply together."""
+        replies, records = [], []
+        compute, worker = self.program.compute, self.share.name
         with threads(self.share.kernel_threads):
-            replies = [compute(*held, message) for held in self._held()]
-        return self.program.message(self.numbering, replies)
+            for partition, state in self._paired():
+                start = time.perf_counter()
+                with state.level(message.level), partition.memory.active():
+                    reply, work = compute(partition, state, message)
+                seconds = time.perf_counter() - start
+                device = partition.memory.device
+                replies.append(reply)
+                records.append(
+                    record_level(message.level, device, partition.number, worker, seconds, work)
+                )
+        return WorkerReply(self.program.combine(self.numbering, replies), tuple(records))
 
-    def close(self, message: Any) -> list[Any]:
+    def close(self, message: Message) -> list[Any]:
         """End the levels; returns what is owed to partitions elsewhere."""
-        program = self.program
+        program, owed = self.program, []
         with threads(self.share.kernel_threads):
-            for partition, state in self._held():
-                program.close(partition, state, message)
-            return [program.owed(*held) for held in self._held()]
+            for partition, state in self._paired():
+                state.check_level(message.level)
+                with partition.memory.active():
+                    program.close(partition, state, message)
+            for partition, state in self._paired():
+                with partition.memory.active():
+                    owed.append(program.collect_owed(partition, state))
+        return owed
 
-    def settle(self, owed: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
+    def settle(self, owed: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
         """The parts of the result, with what the partitions of all workers owe them."""
-        settle = self.program.settle
+        settle, parts = self.program.settle, []
         debts = [debt for worker in owed for debt in worker]
         with threads(self.share.kernel_threads):
-            parts = tuple([settle(*held, debts) for held in self._held()])
-        self.states = []  # from now on, their memory serves the next search
-        return parts
+            for partition, state in self._paired():
+                with partition.memory.active():
+                    parts.append(settle(partition, state, debts))
+        self.states = []  # from now on, their memory serves the next run
+        return tuple(parts)
 
-    def _held(self) -> Iterable[tuple[Partition, Any]]:
+    def _paired(self) -> Iterable[tuple[Partition, LevelState]]:
         """Partitions and their states."""
         if not self.states:
             raise StaleState("states that were settled met another task of their attempt")
@@ -75,8 +110,8 @@ class AttemptStates(Pinned):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What a search measured: a record per level and partition, and where the seconds went."""
+class Measurements:
+    """What a run measured: a record per level and partition, and where the seconds went."""
 
     records: tuple[LevelRecord, ...]
     phases: Phases
@@ -86,21 +121,21 @@ class Measured:
 class Parts:
     """The parts of a result that one worker holds, by partition."""
 
-    parts: tuple[Any, ...]
+    parts: tuple[Part, ...]
 
     def __sizeof__(self) -> int:
         return sum(part.nbytes for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Parts):
-    """What is left of a search in one place: its parts, and what was measured."""
+class MeasuredParts(Parts):
+    """The parts of the worker that gathered, and what was measured."""
 
-    measured: Measured
+    measured: Measurements
 
 
 class Account:
-    """What a search has measured so far, kept where its levels are gathered."""
+    """What a run has measured so far, kept where its levels are gathered."""
 
     def __init__(self, *, exchanges: bool, watcher: Watcher | None = None) -> None:
         self._exchanges = exchanges
@@ -120,48 +155,46 @@ class Account:
         slowest = slowest_seconds(records)
         self._records += records
         self._seconds["compute"] += slowest
-        top_down = records[0].direction is Direction.TOP_DOWN
-        self.pass_to("push" if top_down else "pull", less=slowest)
+        self.pass_to(exchange_phase(records), less=slowest)
         if self._watcher is not None:
             self._watcher(records)
 
-    def measured(self) -> Measured:
+    def measured(self) -> Measurements:
         """All of it."""
         seconds = self._seconds
         if not self._exchanges:  # whatever lay between kernels was no exchange
             seconds = seconds | {"push": 0.0, "pull": 0.0}
-        return Measured(tuple(self._records), Phases(**seconds))
+        return Measurements(tuple(self._records), Phases(**seconds))
 
 
 def gather(
-    program: Program, numbering: Numbering, message: Any, replies: Sequence[Any], account: Account
+    program: Program,
+    numbering: Numbering,
+    message: Message,
+    replies: Sequence[WorkerReply],
+    account: Account,
 ) -> Any:
     """Merge the replies of a level to the next message."""
     account.level([record for reply in replies for record in reply.records])
-    message = program.reduce(numbering, message, replies)
+    following = program.reduce(numbering, message, [reply.content for reply in replies])
     account.pass_to("gather")
-    return message
+    return following
 
 
-def run_search(
+def run_program(
     program: Program,
     partitions: Sequence[Partition],
     share: Share,
     watcher: Watcher | None = None,
-) -> Outcome:
-    """A whole search where all partitions are in one place: no level leaves the process."""
+) -> MeasuredParts:
+    """A whole run where all partitions are in one place: no level leaves the process."""
     account = Account(exchanges=False, watcher=watcher)
     states = AttemptStates(program, partitions, share)
-    message = program.first(states.numbering)
+    message = program.first_message(states.numbering)
     account.pass_to("init")
-    while not program.done(message):
-        reply = states.expand(message)
+    while not program.is_done(message):
+        reply = states.compute(message)
         message = gather(program, states.numbering, message, [reply], account)
     parts = states.settle([states.close(message)])
     account.pass_to("aggregate")
-    return Outcome(parts, account.measured())
-
-
-def measured_of(outcome: Outcome) -> Measured:
-    """What was measured, without the parts."""
-    return outcome.measured
+    return MeasuredParts(parts, account.measured())

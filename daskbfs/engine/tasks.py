@@ -1,4 +1,4 @@
-"""The tasks of a search over several workers, by the names that Dask's task stream shows.
+"""The tasks of a run over several workers, by the names that Dask's task stream shows.
 
 All of them are pinned, since states and partitions do not travel, and none waits for another by way
 of the scheduler: a wave answers the gather, and the gather starts the next wave, by mail. Where no
@@ -15,8 +15,16 @@ from typing import Any
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.exchange.mail import Abandoned, Attempt, Mailbox, Mailboxes
 from daskbfs.engine.program import Program
-from daskbfs.engine.superstep import Account, AttemptStates, Outcome, Parts, gather
-from daskbfs.engine.superstep import run_search as run_search_here
+from daskbfs.engine.superstep import (
+    Account,
+    AttemptStates,
+    MeasuredParts,
+    Measurements,
+    Parts,
+    WorkerReply,
+    gather,
+)
+from daskbfs.engine.superstep import run_program as run_program_here
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.reporter import meter, watcher_for
 
@@ -36,7 +44,7 @@ class WaveStates(AttemptStates):
         self.account = Account(exchanges=True, watcher=watcher)
         super().__init__(program, partitions, share)
         self.attempt = attempt
-        self.message = program.first(self.numbering)
+        self.message = program.first_message(self.numbering)
         self.account.pass_to("init")
 
 
@@ -56,20 +64,20 @@ def open_states(
     return states
 
 
-def run_search(
+def run_program(
     program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
-) -> Outcome:
-    """Do a whole search in one task, where this worker holds all partitions."""
-    outcome = run_search_here(program, partitions, share, watcher_for(attempt.about))
+) -> MeasuredParts:
+    """Do a whole run in one task, where this worker holds all partitions."""
+    found = run_program_here(program, partitions, share, watcher_for(attempt.about))
     if attempt.about is not None:
-        meter(outcome.measured.records)
-    return outcome
+        meter(found.measured.records)
+    return found
 
 
 def run_levels(
     program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
 ) -> Parts:
-    """Do this worker's part of a whole search in one task; returns the parts that it holds."""
+    """Do this worker's part of a whole run in one task; returns the parts that it holds."""
     states = open_states(program, partitions, share, attempt)
     try:
         parts: Parts = _with_states(attempt.run, _run_levels)
@@ -78,15 +86,15 @@ def run_levels(
         del states  # where this failed, the error's traceback may keep the frame for long
 
 
-def expand_level(run: str, level: int) -> None:
+def compute_level(run: str, level: int) -> None:
     """Run one level on the partitions that this worker holds, and tell the coordinator.
 
     A level that was submitted ahead of an end that came before it has nothing to do.
     """
-    _with_states(run, _expand, level)
+    _with_states(run, _compute, level)
 
 
-def gather_frontier(run: str, level: int) -> int | None:
+def gather_level(run: str, level: int) -> int | None:
     """Merge the replies of a wave and send the next message, or the last; on the coordinator.
 
     Returns the level that follows, None when none does: the type alone tells.
@@ -95,10 +103,15 @@ def gather_frontier(run: str, level: int) -> int | None:
     return following
 
 
-def aggregate_parents(run: str) -> Parts:
+def settle_result(run: str) -> Parts:
     """The parts of the result that this worker holds, once all workers told what they owe it."""
-    parts: Parts = _with_states(run, _aggregate)
+    parts: Parts = _with_states(run, _settle)
     return parts
+
+
+def read_measurements(parts: MeasuredParts) -> Measurements:
+    """What was measured, without the parts."""
+    return parts.measured
 
 
 def _with_states(run: str, work: Callable[..., Any], *arguments: Any) -> Any:
@@ -117,18 +130,18 @@ def _with_states(run: str, work: Callable[..., Any], *arguments: Any) -> Any:
 def _alive(reference: weakref.ref[WaveStates]) -> WaveStates:
     states = reference()
     if states is None:
-        raise Abandoned("the search was cancelled")
+        raise Abandoned("the run was cancelled")
     return states
 
 
-def _expand(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, level: int) -> bool:
+def _compute(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, level: int) -> bool:
     """Whether there was such a level."""
     mail = box.take(_message(level), unless=_END)
     if mail is None:
         return False
     (states.message,) = mail.values()
     attempt = states.attempt
-    reply = states.expand(states.message)
+    reply: WorkerReply = states.compute(states.message)
     mailboxes.send(attempt.run, attempt.coordinator, _reply(level), reply)
     if attempt.about is not None:
         meter(reply.records)
@@ -146,19 +159,19 @@ def _gather(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, level: int) 
     )
     for worker in reversed(workers):  # to others first: the way is longer
         _start_level(mailboxes, states, level + 1, worker)
-    return None if states.program.done(states.message) else level + 1
+    return None if states.program.is_done(states.message) else level + 1
 
 
 def _run_levels(mailboxes: Mailboxes, box: Mailbox, states: WaveStates) -> Parts:
     level = 0
-    while _expand(mailboxes, box, states, level):
+    while _compute(mailboxes, box, states, level):
         if mailboxes.address == states.attempt.coordinator:
             _gather(mailboxes, box, states, level)
         level += 1
-    return _aggregate(mailboxes, box, states)
+    return _settle(mailboxes, box, states)
 
 
-def _aggregate(mailboxes: Mailboxes, box: Mailbox, states: WaveStates) -> Parts:
+def _settle(mailboxes: Mailboxes, box: Mailbox, states: WaveStates) -> Parts:
     attempt = states.attempt
     (last,) = (box.read(_END, patient=False) or {}).values()
     debts = states.close(last)
@@ -169,7 +182,7 @@ def _aggregate(mailboxes: Mailboxes, box: Mailbox, states: WaveStates) -> Parts:
     if mailboxes.address != attempt.coordinator:
         return Parts(parts)
     states.account.pass_to("aggregate")
-    return Outcome(parts, states.account.measured())
+    return MeasuredParts(parts, states.account.measured())
 
 
 def _message(level: int) -> str:
@@ -181,6 +194,6 @@ def _reply(level: int) -> str:
 
 
 def _start_level(mailboxes: Mailboxes, states: WaveStates, level: int, worker: str) -> None:
-    """Send the current message to a worker: it starts a level, or ends the search."""
-    topic = _END if states.program.done(states.message) else _message(level)
+    """Send the current message to a worker: it starts a level, or ends the run."""
+    topic = _END if states.program.is_done(states.message) else _message(level)
     mailboxes.send(states.attempt.run, worker, topic, states.message)

@@ -8,7 +8,10 @@ from dataclasses import replace
 import numpy as np
 from distributed import get_worker
 
+from daskbfs.cluster.futures import new_run, wait_all
 from daskbfs.cluster.tuning import exempt_from_collection, is_tuned
+from daskbfs.distribution.placed_partitions import PlacedPartitions
+from daskbfs.engine import tasks
 from daskbfs.engine.exchange.mail import Mailboxes
 from daskbfs.engine.program import Program
 from daskbfs.graph.build import construct
@@ -25,7 +28,8 @@ def warm_worker(
 ) -> None:
     """Make this worker ready for a program; a tuned one collects less garbage from now on."""
     Mailboxes.here()  # from now on, mail can be delivered
-    program.warm(indptr_dtype, n_partitions, partitions)
+    program.warm_kernels(indptr_dtype, n_partitions, partitions)
+    program.touch_memory(partitions)
     if is_tuned(get_worker()):
         exempt_from_collection()
 
@@ -45,3 +49,58 @@ def partitions_on(
     layout = layout or lay_out(graph, n_partitions)
     numbering = number(graph, layout).on(device)
     return [cut(graph, layout, p, numbering) for p in range(n_partitions)]
+
+
+async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
+    """Make every worker that holds a partition ready for a program; once for each placement."""
+    if type(program) in placed.warmed:
+        return
+    dtype = "uint32" if placed.graph.n_arcs < 2**32 else "int64"
+    futures = [
+        placed.client.submit(
+            warm_worker,
+            program,
+            dtype,
+            placed.n_partitions,
+            placed.held_by(worker),
+            workers=[worker],
+            key=("warm_worker", new_run()),
+        )
+        for worker in placed.placement.workers
+    ]
+    await wait_all(futures)
+    if not placed.warmed:
+        with placed.annotated():
+            placed.anchors = [
+                placed.client.submit(
+                    _stay,
+                    key=(placed.task_group(name), new_run()),
+                    workers=[placed.placement.coordinator],
+                    pure=False,
+                )
+                for name in _TASK_NAMES
+            ]
+        await wait_all(placed.anchors)  # a process that ends soon would warn of those that run
+    placed.warmed.add(type(program))
+
+
+_TASK_NAMES = tuple(
+    task.__name__
+    for task in (
+        tasks.run_program,
+        tasks.run_levels,
+        tasks.read_measurements,
+        tasks.open_states,
+        tasks.compute_level,
+        tasks.gather_level,
+        tasks.settle_result,
+    )
+)
+
+
+def _stay() -> None:
+    """One task of each name stays as long as its graph.
+
+    With the last task of a name Dask begins its statistics of that name anew, and keeps the old
+    ones for ever: some 50 kB for each run.
+    """

@@ -8,8 +8,9 @@ isolated vertices to the first padding row, which no search ever reaches.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from daskbfs.graph.edge_stream import EdgeStream
 from daskbfs.graph.ordering import Locality
 from daskbfs.graph.vertex_ids import Ids, as_integer
 from daskbfs.kernels.buffers import Recycler
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False, repr=False, kw_only=True)
@@ -42,17 +45,23 @@ class Outline:
     generation_seconds: float | None = None
     arrays: Recycler = field(default_factory=Recycler)
     """For results."""
-    derived: dict[str, Any] = field(default_factory=dict)
-    """What others made of the graph and want to find again."""
+    _derived: dict[type, Any] = field(default_factory=dict)
+
+    def derive(self, kind: type[T], make: Callable[[], T]) -> T:
+        """What other packages make of the graph, once of each kind; not copied with it."""
+        if kind not in self._derived:
+            self._derived[kind] = make()
+        derived: T = self._derived[kind]
+        return derived
 
     def __getstate__(self) -> dict[str, Any]:
-        names = [f.name for f in fields(self) if f.name != "derived"]
+        names = [f.name for f in fields(self) if f.name != "_derived"]
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self.derived = {}
+        self._derived = {}
 
     def lengths_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Arcs out of some rows, and into them; for undirected graphs both are one array."""

@@ -7,6 +7,7 @@ memory nothing moves; to and from a GPU go frontiers and counts, and arcs that d
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import threading
 import types
@@ -19,8 +20,6 @@ import numpy as np
 from daskbfs import config
 from daskbfs.graph.csr import Rows
 from daskbfs.kernels.buffers import Recycler, owned
-from daskbfs.kernels.cpu import bfs as cpu
-from daskbfs.kernels.cpu import pagerank
 from daskbfs.machine.devices import check_device
 from daskbfs.machine.hardware import human_bytes
 from daskbfs.names import Device
@@ -29,18 +28,26 @@ from daskbfs.partition.footprint import footprint
 _ID = 4  # bytes of a vertex number
 
 
+@functools.cache
+def kernels_of(kind: str, algorithm: str) -> types.ModuleType:
+    """The module in :mod:`daskbfs.kernels` with an algorithm's kernels for CPUs or GPUs."""
+    return importlib.import_module(f"daskbfs.kernels.{kind}.{algorithm}")
+
+
 class HostMemory:
     """The host's memory, and the CPU's kernels."""
 
     device = Device.CPU
-    kernels: types.ModuleType = cpu
-    rank_kernels: types.ModuleType = pagerank
 
     def __init__(self, vertex: Any, mean_degree: Any, arrays: Recycler) -> None:
         self.vertex = vertex
         self.mean_degree = mean_degree
         self.take = arrays.take
         """An array with arbitrary contents, which may have served before."""
+
+    def kernels(self, algorithm: str) -> types.ModuleType:
+        """The kernels of an algorithm that work in this memory."""
+        return kernels_of("cpu" if self.device is Device.CPU else "gpu", algorithm)
 
     def rows(self, out: Rows, into: Rows) -> tuple[Rows, Rows]:
         """Rows as kernels want them: out of a partition, and into it."""
@@ -68,8 +75,6 @@ class DeviceMemory(HostMemory):
     ) -> None:
         check_device(device)
         self.device = device
-        self.kernels = importlib.import_module("daskbfs.kernels.gpu.bfs")
-        self.rank_kernels = importlib.import_module("daskbfs.kernels.gpu.pagerank")
         self._xp = np if device is Device.GPU_EMULATED else importlib.import_module("cupy")
         self._stream = None
         if self._xp is not np:

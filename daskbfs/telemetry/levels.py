@@ -27,7 +27,8 @@ class LevelRecord:
     """One level on one partition."""
 
     level: int
-    direction: Direction
+    direction: Direction | None
+    """Of a search; None where the algorithm has no choice."""
     device: Device
     partition: int
     worker: str | None
@@ -45,9 +46,42 @@ class LevelRecord:
         return self.scout_count / self.frontier_vertices if self.frontier_vertices else 0.0
 
 
+class Work(NamedTuple):
+    """What an algorithm had to do for one level on one partition; the engine adds the rest."""
+
+    frontier_vertices: int
+    edges_examined: int
+    scout_count: int
+    exchanged_bytes: int
+    direction: Direction | None = None
+
+
+def record_level(
+    level: int, device: Device, partition: int, worker: str | None, seconds: float, work: Work
+) -> LevelRecord:
+    """The record of a level that was computed."""
+    return LevelRecord(
+        level,
+        work.direction,
+        device,
+        partition,
+        worker,
+        work.frontier_vertices,
+        work.edges_examined,
+        seconds,
+        work.exchanged_bytes,
+        work.scout_count,
+    )
+
+
+def exchange_phase(records: Sequence[LevelRecord]) -> str:
+    """The phase that the exchange before a level belongs to: finds are pushed, else pulled."""
+    return "push" if records[0].direction is Direction.TOP_DOWN else "pull"
+
+
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Where the seconds of a search went; those in none were on the way there and back."""
+    """Where the seconds of a run went; those in none were on the way there and back."""
 
     init: float = 0.0
     """Opening states."""
@@ -56,11 +90,11 @@ class Phases:
     push: float = 0.0
     """Exchange around top-down levels: from one gather to the next, less kernels and gather."""
     pull: float = 0.0
-    """Exchange around bottom-up levels."""
+    """Exchange around all other levels."""
     gather: float = 0.0
-    """Merging frontiers and choosing directions."""
+    """Merging replies to the next message, and choosing directions."""
     aggregate: float = 0.0
-    """Bringing parents to their rows, after the last level."""
+    """Bringing results to their rows, after the last level."""
 
     def to_dict(self) -> dict[str, float]:
         """Seconds by phase, as in the JSON contract."""
@@ -77,11 +111,16 @@ _HEADER = (
 _WORDS = {1, 2}  # columns of the table that hold words
 
 
+def direction_label(direction: Direction | None) -> str:
+    """A direction as people read it."""
+    return "-" if direction is None else direction.replace("_", "-")
+
+
 def _cells(record: LevelRecord) -> tuple[str, ...]:
     """What a table shows of a record."""
     return (
         f"{record.level}",
-        record.direction.replace("_", "-"),
+        direction_label(record.direction),
         str(record.device),
         f"{record.partition}",
         f"{record.frontier_vertices:,}",
@@ -100,10 +139,10 @@ def slowest_seconds(records: Iterable[LevelRecord]) -> float:
 
 
 class Sum(NamedTuple):
-    """What searches did on one kind of device in one direction."""
+    """What runs did on one kind of device in one direction."""
 
     device: Device
-    direction: Direction
+    direction: Direction | None
     levels: int = 0
     edges_examined: int = 0
     kernel_seconds: float = 0.0
@@ -121,8 +160,15 @@ class Sum(NamedTuple):
         )
 
 
-class Summary(NamedTuple):
-    """A search in a few numbers."""
+def add_sums(totals: dict[tuple[Device, Direction | None], Sum], sums: Iterable[Sum]) -> None:
+    """Add what a run did to totals by device and direction."""
+    for part in sums:
+        kind = part[:2]
+        totals[kind] = (totals.get(kind) or Sum(*kind)).plus(*part[2:])
+
+
+class LevelTotals(NamedTuple):
+    """A run in a few numbers."""
 
     kernel_seconds: float
     """Over the levels, the sum of the slowest worker's kernels."""
@@ -132,7 +178,7 @@ class Summary(NamedTuple):
 
 
 class LevelTable(Sequence[LevelRecord]):
-    """Records of a search: a sequence that prints as a table.
+    """Records of a run: a sequence that prints as a table.
 
     Examples
     --------
@@ -158,7 +204,7 @@ class LevelTable(Sequence[LevelRecord]):
 
     @property
     def n_levels(self) -> int:
-        """Levels that were searched, the last and empty one included."""
+        """Levels that were computed, a search's last and empty one included."""
         return max((record.level for record in self), default=-1) + 1
 
     @property
@@ -176,13 +222,13 @@ class LevelTable(Sequence[LevelRecord]):
     @property
     def kernel_seconds(self) -> float:
         """Over the levels, the sum of the slowest worker's kernels."""
-        return self.summary.kernel_seconds
+        return self.totals.kernel_seconds
 
     @cached_property
-    def summary(self) -> Summary:
-        """The whole search in a few numbers, from one pass."""
+    def totals(self) -> LevelTotals:
+        """The whole run in a few numbers, from one pass."""
         busy: dict[tuple[int, str | None], float] = {}
-        sums: dict[tuple[Device, Direction], list[Any]] = {}
+        sums: dict[tuple[Device, Direction | None], list[Any]] = {}
         scouts: dict[int, int] = {}
         for record in self._records:
             turn = record.level, record.worker
@@ -200,7 +246,7 @@ class LevelTable(Sequence[LevelRecord]):
         for (level, _), seconds in busy.items():
             slowest[level] = max(slowest.get(level, 0.0), seconds)
         parts = tuple(Sum(*kind, len(seen), *rest) for kind, (seen, *rest) in sums.items())
-        return Summary(sum(slowest.values()), sum(scouts.values()), parts)
+        return LevelTotals(sum(slowest.values()), sum(scouts.values()), parts)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Plain dictionaries, as in the JSON contract."""
@@ -298,7 +344,11 @@ def html_table(
 
 
 def _record(values: dict[str, Any]) -> LevelRecord:
-    words = {"direction": Direction(values["direction"]), "device": Device(values["device"])}
+    direction = values["direction"]
+    words = {
+        "direction": None if direction is None else Direction(direction),
+        "device": Device(values["device"]),
+    }
     return LevelRecord(**values | words)
 
 

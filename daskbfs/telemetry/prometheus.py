@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from daskbfs.names import Device, Direction
-from daskbfs.telemetry.levels import Sum
+from daskbfs.telemetry.levels import Sum, add_sums
 
 if TYPE_CHECKING:
     from daskbfs.telemetry.recorder import Recorder
 
 _BY_KIND = {
-    "levels": "Levels searched.",
+    "levels": "Levels computed.",
     "edges_examined": "Arcs that kernels looked at.",
     "kernel_seconds": "Seconds in kernels, summed over workers.",
-    "exchanged_bytes": "Bytes of frontiers that workers received.",
+    "exchanged_bytes": "Bytes of messages that workers received.",
 }
 
 
@@ -37,32 +37,41 @@ class Collector:
 
         recorders = list(self.recorders)
         totals = [recorder.totals for recorder in recorders]
-        counts: Counter[tuple[str, str]] = Counter()
-        sums: dict[tuple[Device, Direction], Sum] = {}
+        runs: Counter[tuple[str, str, str]] = Counter()
+        seconds: dict[str, float] = {}
+        sums: dict[str, dict[tuple[Device, Direction | None], Sum]] = {}
         for total in totals:
-            counts.update(total.searches)
-            for kind, part in total.sums.items():
-                sums[kind] = (sums.get(kind) or Sum(*kind)).plus(*part[2:])
-        searches = CounterMetricFamily(
-            "daskbfs_searches", "Searches that are over.", labels=["driver", "state"]
+            runs.update(total.runs)
+            for algorithm, took in total.seconds.items():
+                seconds[algorithm] = seconds.get(algorithm, 0.0) + took
+            for algorithm, parts in total.sums.items():
+                add_sums(sums.setdefault(algorithm, {}), parts.values())
+        ended = CounterMetricFamily(
+            "daskbfs_searches", "Runs that are over.", labels=["algorithm", "driver", "state"]
         )
-        for ended, count in sorted(counts.items()):
-            searches.add_metric([str(word) for word in ended], count)
-        yield searches
-        failures = sum(n for (_, state), n in counts.items() if state == "failed")
-        yield CounterMetricFamily(
-            "daskbfs_search_failures", "Attempts at a search that failed.", value=failures
+        for kind, count in sorted(runs.items()):
+            ended.add_metric([str(word) for word in kind], count)
+        yield ended
+        failures = CounterMetricFamily(
+            "daskbfs_search_failures", "Attempts at a run that failed.", labels=["algorithm"]
         )
-        seconds = sum(total.seconds for total in totals)
-        yield CounterMetricFamily(
-            "daskbfs_search_seconds", "Seconds that searches took.", value=seconds
+        run_seconds = CounterMetricFamily(
+            "daskbfs_search_seconds", "Seconds that runs took.", labels=["algorithm"]
         )
+        for algorithm in sorted(seconds):
+            failed = [n for (a, _, state), n in runs.items() if (a, state) == (algorithm, "failed")]
+            failures.add_metric([algorithm], sum(failed))
+            run_seconds.add_metric([algorithm], seconds[algorithm])
+        yield failures
+        yield run_seconds
         for name, help_text in _BY_KIND.items():
             family = CounterMetricFamily(
-                f"daskbfs_{name}", help_text, labels=["device", "direction"]
+                f"daskbfs_{name}", help_text, labels=["algorithm", "device", "direction"]
             )
-            for kind, part in sorted(sums.items()):
-                family.add_metric([str(word) for word in kind], getattr(part, name))
+            for algorithm, parts in sorted(sums.items()):
+                for (device, direction), part in sorted(parts.items(), key=str):
+                    words = [algorithm, str(device), "" if direction is None else str(direction)]
+                    family.add_metric(words, getattr(part, name))
             yield family
         partitions = GaugeMetricFamily(
             "daskbfs_partitions", "Partitions of graphs on the cluster.", labels=["device"]

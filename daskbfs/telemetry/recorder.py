@@ -1,4 +1,4 @@
-"""What a scheduler remembers of searches and graphs: the dashboard's page and Prometheus read it.
+"""What a scheduler remembers of runs and graphs: the dashboard's page and Prometheus read it.
 
 Nothing here needs bokeh or prometheus_client. Memory is bounded, and a report that cannot be read
 is dropped: it must never break the stream that it came by, which is the client's or worker's own.
@@ -7,7 +7,7 @@ is dropped: it must never break the stream that it came by, which is the client'
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +16,8 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from daskbfs import config
 from daskbfs.names import Device, Direction
 from daskbfs.telemetry import prometheus as metrics
-from daskbfs.telemetry.levels import LevelTable, Sum
-from daskbfs.telemetry.records import About, GraphRecord, SearchRecord, State
+from daskbfs.telemetry.levels import LevelTable, Sum, add_sums
+from daskbfs.telemetry.records import About, GraphRecord, RunRecord, State
 
 OP = "daskbfs-report"
 """The operation by which clients and workers report."""
@@ -28,22 +28,23 @@ _MOST_BYTES_OF_A_LEVEL = 200  # a record takes about 65, with the address of its
 
 
 class Totals:
-    """Sums over all searches since the scheduler started."""
+    """Sums over all runs since the scheduler started."""
 
     def __init__(self) -> None:
-        self.searches: dict[tuple[str, State], int] = {}
-        """By driver and how they ended."""
-        self.seconds = 0.0
-        self.sums: dict[tuple[Device, Direction], Sum] = {}
+        self.runs: Counter[tuple[str, str, State]] = Counter()
+        """By algorithm, driver and how they ended."""
+        self.seconds: dict[str, float] = {}
+        """By algorithm."""
+        self.sums: dict[str, dict[tuple[Device, Direction | None], Sum]] = {}
+        """By algorithm."""
 
-    def add(self, search: SearchRecord) -> None:
-        """Count a search that is over."""
-        ended = search.about.driver, search.state
-        self.searches[ended] = self.searches.get(ended, 0) + 1
-        self.seconds += search.seconds
-        for part in search.sums:
-            kind = part[:2]
-            self.sums[kind] = (self.sums.get(kind) or Sum(*kind)).plus(*part[2:])
+    def add(self, record: RunRecord) -> None:
+        """Count a run that is over."""
+        about = record.about
+        self.runs[about.algorithm, about.driver, record.state] += 1
+        earlier = self.seconds.get(about.algorithm, 0.0)
+        self.seconds[about.algorithm] = earlier + record.seconds
+        add_sums(self.sums.setdefault(about.algorithm, {}), record.sums)
 
 
 class Recorder(SchedulerPlugin):  # type: ignore[misc]
@@ -56,11 +57,11 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
         self.version = 0
         """Grows with every change, so that views know when there is something new."""
         self.totals = Totals()
-        self._searches: OrderedDict[str, SearchRecord] = OrderedDict()
+        self._runs: OrderedDict[str, RunRecord] = OrderedDict()
         """By run, oldest first."""
         self._graphs: OrderedDict[str, GraphRecord] = OrderedDict()
         self._with_levels: OrderedDict[str, int] = OrderedDict()
-        """What the levels of each search take, where they are kept."""
+        """What the levels of each run take, where they are kept."""
         self._n_bytes = 0
 
     @classmethod
@@ -93,7 +94,7 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
             elif kind == "running":
                 self._go_on(record, more["seconds"], LevelTable.unpacked(more["packed"]))
             else:
-                self._end(SearchRecord.from_wire(record))
+                self._end(RunRecord.from_wire(record))
             self.version += 1
         except Exception:  # for example from another version of daskbfs
             _logger.warning("a report of daskbfs could not be read", exc_info=True)
@@ -106,47 +107,47 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
             self._graphs.popitem(last=False)
 
     def _go_on(self, about: Sequence[Any], seconds: float, levels: LevelTable) -> None:
-        begun = SearchRecord(About(*about))
-        known = self._searches.get(begun.about.run, begun)
+        begun = RunRecord(About(*about))
+        known = self._runs.get(begun.about.run, begun)
         # else news that were overtaken: by its end, or by the end of its client
         if known.state is State.RUNNING and known.about.client in self.scheduler.clients:
             self._keep(known.going_on(seconds, levels, config.get("telemetry.levels")))
 
-    def _end(self, search: SearchRecord) -> None:
-        self.totals.add(search)
-        known = self._searches.get(search.about.run)
-        if known is not None and search.state is State.FAILED:  # what was heard of it stays
-            search = known.failed(search.error, search.seconds)
-        self._keep(search)
+    def _end(self, record: RunRecord) -> None:
+        self.totals.add(record)
+        known = self._runs.get(record.about.run)
+        if known is not None and record.state is State.FAILED:  # what was heard of it stays
+            record = known.failed(record.error, record.seconds)
+        self._keep(record)
 
-    def _keep(self, search: SearchRecord) -> None:
+    def _keep(self, record: RunRecord) -> None:
         most = config.get("telemetry.levels")
-        if len(search.packed) > _MOST_BYTES_OF_A_LEVEL * most:  # its client has other numbers
-            search = search.shortened(most)
-        run, n_bytes = search.about.run, len(search.packed)
-        self._searches[run] = search
+        if len(record.packed) > _MOST_BYTES_OF_A_LEVEL * most:  # its client has other numbers
+            record = record.shortened(most)
+        run, n_bytes = record.about.run, len(record.packed)
+        self._runs[run] = record
         self._n_bytes += n_bytes - self._with_levels.pop(run, 0)
         self._with_levels[run] = n_bytes
-        while len(self._searches) > config.get("telemetry.searches"):
-            oldest, _ = self._searches.popitem(last=False)
+        while len(self._runs) > config.get("telemetry.searches"):
+            oldest, _ = self._runs.popitem(last=False)
             self._n_bytes -= self._with_levels.pop(oldest, 0)
         while self._n_bytes > config.get("telemetry.bytes") and len(self._with_levels) > 1:
             oldest, n_bytes = self._with_levels.popitem(last=False)
             self._n_bytes -= n_bytes
-            self._searches[oldest] = self._searches[oldest].shortened(0)
+            self._runs[oldest] = self._runs[oldest].shortened(0)
 
-    def search(self, run: str) -> SearchRecord | None:
-        """One search; None if it is unknown or forgotten."""
-        return self._searches.get(run)
+    def run(self, name: str) -> RunRecord | None:
+        """One run; None if it is unknown or forgotten."""
+        return self._runs.get(name)
 
-    def searches(self) -> list[SearchRecord]:
+    def runs(self) -> list[RunRecord]:
         """All that are remembered, the newest first."""
-        return list(reversed(self._searches.values()))
+        return list(reversed(self._runs.values()))
 
     @property
     def newest(self) -> str | None:
         """The run that was heard of last to begin."""
-        return next(reversed(self._searches), None)
+        return next(reversed(self._runs), None)
 
     def graphs(self) -> list[GraphRecord]:
         """Graphs with a partition that is still there, the newest first."""
@@ -158,7 +159,7 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
         ]
 
     def remove_client(self, scheduler: Any, client: str) -> None:
-        for search in self.searches():
-            if search.state is State.RUNNING and search.about.client == client:
-                self._end(search.failed("its client is gone", search.seconds))
+        for record in self.runs():
+            if record.state is State.RUNNING and record.about.client == client:
+                self._end(record.failed("its client is gone", record.seconds))
                 self.version += 1

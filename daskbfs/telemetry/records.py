@@ -1,4 +1,4 @@
-"""What the scheduler of a cluster gets to know: searches, and where graphs lie.
+"""What the scheduler of a cluster gets to know: runs of algorithms, and where graphs lie.
 
 Records travel as words and numbers (``to_wire``), for the dashboard's page and for Prometheus.
 """
@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 
 class State(enum.StrEnum):
-    """How a search stands."""
+    """How a run stands."""
 
     RUNNING = "running"
     DONE = "done"
@@ -28,21 +28,23 @@ class State(enum.StrEnum):
 
 
 class About(NamedTuple):
-    """What is known of a search before it begins; goes with every attempt, so it is small."""
+    """What is known of a run before it begins; goes with every attempt, so it is small."""
 
     run: str
     """The attempt's name."""
     client: str
+    algorithm: str
     graph: str
-    source: int
+    subject: str
+    """What of the graph it is about, such as "from 17"; empty where that is all of it."""
     driver: str
     began: float
     """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class SearchRecord:
-    """One attempt at a search on a cluster, as the scheduler gets to know it."""
+class RunRecord:
+    """One attempt at a run on a cluster, as the scheduler gets to know it."""
 
     about: About
     state: State = State.RUNNING
@@ -50,12 +52,12 @@ class SearchRecord:
     n_levels: int = 0
     kernel_seconds: float = 0.0
     edges: int = 0
-    """Input edges of what was reached, going by the arcs that left the frontiers."""
+    """That were traversed, for a rate."""
     error: str = ""
     phases: Phases = NO_PHASES
     sums: tuple[Sum, ...] = ()
     packed: bytes = b""
-    """The levels; of a search with very many, the first and the last."""
+    """The levels; of a run with very many, the first and the last."""
 
     @property
     def levels(self) -> LevelTable:
@@ -76,18 +78,18 @@ class SearchRecord:
         seconds: float,
         edges: int,
         most_levels: int,
-    ) -> SearchRecord:
-        """The record of a search that is over."""
+    ) -> RunRecord:
+        """The record of a run that is over."""
         figures = (seconds, levels.n_levels, levels.kernel_seconds, edges)
         packed = levels.ends(most_levels).packed()
-        return cls(about, State.DONE, *figures, "", phases, levels.summary.sums, packed)
+        return cls(about, State.DONE, *figures, "", phases, levels.totals.sums, packed)
 
-    def failed(self, reason: str, seconds: float) -> SearchRecord:
+    def failed(self, reason: str, seconds: float) -> RunRecord:
         """The record of an attempt that came to nothing."""
         return dataclasses.replace(self, state=State.FAILED, seconds=seconds, error=reason)
 
-    def going_on(self, seconds: float, levels: LevelTable, most_levels: int) -> SearchRecord:
-        """The record while the search runs, with levels that came since."""
+    def going_on(self, seconds: float, levels: LevelTable, most_levels: int) -> RunRecord:
+        """The record while it goes on, with levels that came since."""
         table = LevelTable([*self.levels, *levels])
         return dataclasses.replace(
             self,
@@ -97,7 +99,7 @@ class SearchRecord:
             packed=table.ends(most_levels).packed(),
         )
 
-    def shortened(self, most_levels: int) -> SearchRecord:
+    def shortened(self, most_levels: int) -> RunRecord:
         """With fewer levels."""
         packed = self.levels.ends(most_levels).packed() if most_levels else b""
         return dataclasses.replace(self, packed=packed)
@@ -109,10 +111,10 @@ class SearchRecord:
         return values
 
     @classmethod
-    def from_wire(cls, values: dict[str, Any]) -> SearchRecord:
+    def from_wire(cls, values: dict[str, Any]) -> RunRecord:
         """The record that was sent."""
         sums = tuple(
-            Sum(Device(device), Direction(direction), *numbers)
+            Sum(Device(device), Direction(direction) if direction else None, *numbers)
             for device, direction, *numbers in values["sums"]
         )
         phases = Phases(**values["phases"])
@@ -120,7 +122,7 @@ class SearchRecord:
         return cls(**values | {"about": about, "state": state, "phases": phases, "sums": sums})
 
 
-_SEARCH_FIELDS = tuple(field.name for field in dataclasses.fields(SearchRecord))
+_SEARCH_FIELDS = tuple(field.name for field in dataclasses.fields(RunRecord))
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,6 +1,6 @@
-"""Telling the scheduler what searches do: from the client at their end, from workers on the way.
+"""Telling the scheduler what runs do: from the client at their end, from workers on the way.
 
-A report is one more message on a stream that is there anyway; no code waits for it. A search that
+A report is one more message on a stream that is there anyway; no code waits for it. A run that
 is over sooner than the first report of its worker is told of by its client alone.
 """
 
@@ -18,20 +18,21 @@ from distributed.comm.core import CommClosedError
 from distributed.metrics import context_meter
 
 from daskbfs import config
-from daskbfs.telemetry.levels import LevelRecord, LevelTable, Watcher
+from daskbfs.names import Device, Direction
+from daskbfs.telemetry.levels import LevelRecord, LevelTable, Watcher, direction_label
 from daskbfs.telemetry.recorder import OP, Recorder
-from daskbfs.telemetry.records import About, GraphRecord, SearchRecord
+from daskbfs.telemetry.records import About, GraphRecord, RunRecord
 
 _logger = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Whatever goes wrong with a report, the search goes on."""
+    """Whatever goes wrong with a report, the run goes on."""
     try:
         yield
     except Exception:
-        _logger.warning("a search could not be reported", exc_info=True)
+        _logger.warning("a run could not be reported", exc_info=True)
 
 
 class Reporter:
@@ -45,15 +46,15 @@ class Reporter:
         self._stream: Any = client.scheduler_comm
         self._nudging = False
 
-    def search(self, record: SearchRecord) -> None:
-        """Tell of a search that is over; from the client's event loop.
+    def run(self, record: RunRecord) -> None:
+        """Tell of a run that is over; from the client's event loop.
 
-        The report travels with whatever the client sends next, which is the next search if there
+        The report travels with whatever the client sends next, which is the next run if there
         is one, or its farewell: waking the stream for it would cost more than all the rest.
         """
         if not self._connected:
             return
-        self._stream.buffer.append({"op": OP, "kind": "search", "record": record.to_wire()})
+        self._stream.buffer.append({"op": OP, "kind": "run", "record": record.to_wire()})
         if not self._nudging:
             self._nudging = True
             loop: Any = self._client.loop
@@ -91,13 +92,13 @@ async def reporter_for(client: Client) -> Reporter | None:
         registering = client.register_plugin(Recorder())
         await asyncio.wait_for(registering, config.get("recovery.silent-seconds"))
     except Exception as error:  # it takes no plug-ins, or does not answer
-        _logger.info("searches are not reported, since the scheduler cannot record: %s", error)
+        _logger.info("runs are not reported, since the scheduler cannot record: %s", error)
         return None
     return Reporter(client)
 
 
 class RunningSearch:
-    """Tells the scheduler of a search that takes long, from the task that gathers its levels."""
+    """Tells the scheduler of a run that takes long, from the task that gathers its levels."""
 
     def __init__(self, about: About) -> None:
         self._about = about
@@ -135,10 +136,10 @@ def watcher_for(about: About | None) -> Watcher | None:
 
 def meter(records: Sequence[LevelRecord]) -> None:
     """Split the current task's time by direction and device, for Dask's own performance page."""
-    seconds: dict[tuple[str, str], float] = {}
+    seconds: dict[tuple[Direction | None, Device], float] = {}
     for record in records:
         kind = record.direction, record.device
         seconds[kind] = seconds.get(kind, 0.0) + record.kernel_seconds
     for (direction, device), total in seconds.items():
-        label = f"{direction.replace('_', '-')} on {device}"
+        label = f"{direction_label(direction)} on {device}" if direction else str(device)
         context_meter.digest_metric(label, total, "seconds")

@@ -16,10 +16,10 @@ BUSY_COLOUR, WAIT_COLOUR, SHADE = "#009E73", "#BBBBBB", "#888888"
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """One level of a search, over all partitions."""
+    """One level of a run, over all partitions."""
 
     level: int
-    direction: Direction
+    direction: Direction | None
     frontier_vertices: int
     mean_degree: float
     seconds: dict[Device, float]
@@ -29,7 +29,7 @@ class LevelView:
 
 
 def levels_of(levels: LevelTable) -> list[LevelView]:
-    """The levels of a search, in order."""
+    """The levels of a run, in order."""
     views = []
     for level, records in levels.by_level().items():
         seconds: dict[Device, float] = {}
@@ -57,7 +57,7 @@ def devices_of(levels: LevelTable) -> list[Device]:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """What one worker did in a search."""
+    """What one worker did in a run."""
 
     worker: str
     device: Device
@@ -71,7 +71,7 @@ class WorkerView:
 
 
 def workers_of(levels: LevelTable) -> list[WorkerView]:
-    """The workers of a search, by their first partition."""
+    """The workers of a run, by their first partition."""
     mine: dict[str, LevelTable] = {}
     for worker in dict.fromkeys(record.worker for record in levels):
         mine[worker or "here"] = LevelTable([r for r in levels if r.worker == worker])

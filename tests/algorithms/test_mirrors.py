@@ -13,7 +13,7 @@ import daskbfs
 from daskbfs.algorithms.bfs.direction import Implementation, by_frontier, policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_search
+from daskbfs.engine.superstep import run_program
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Device, Direction
 from daskbfs.partition.layout import lay_out, mirrored
@@ -45,13 +45,13 @@ def search(graph, source, devices, *, way="bottom_up", choice=None):
     choice = choice or always(Implementation.BGC)
     layout = mirrored(lay_out(graph, n, "high"))
     host = number(graph, layout)
-    homes = {device: host.on(device) for device in set(devices)}
-    partitions = [cut(graph, layout, p, homes[device]) for p, device in enumerate(devices)]
+    numberings = {device: host.on(device) for device in set(devices)}
+    partitions = [cut(graph, layout, p, numberings[device]) for p, device in enumerate(devices)]
     place = layout.global_id[graph.order]
     row = graph.row_of(source)
     at = int(place[graph.ids.index(source)])
     program = BFS(at, graph.degree(row), policy(way), choice=choice)
-    outcome = run_search(program, partitions, Share(2))
+    outcome = run_program(program, partitions, Share(2))
     found = np.concatenate([part.values for part in outcome.parts])[place]
     parent = np.where(found == NONE, -1, found.astype(np.int64))
     parent[graph.ids.index(source)] = source

@@ -109,7 +109,7 @@ def test_a_gpu_worker_is_lost_and_its_partition_moves_to_the_other_then_to_the_c
         expected = [CPU, EMULATED, EMULATED] if left else [CPU] * 3
         assert placed.placement.on(placed.devices()) == expected
     del result
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_accelerators_get_what_fits_them_and_the_rest_is_streamed(crew):
         return partition.out.indices.streamed
 
     told = [
-        crew.client.submit(streamed, placed.holding.partitions[1], pure=False).result()
+        crew.client.submit(streamed, placed.placed_partitions.partitions[1], pure=False).result()
         for placed in (fitting, mostly)
     ]
     assert told == [False, True]

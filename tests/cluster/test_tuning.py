@@ -37,7 +37,7 @@ async def test_partitions_stay_where_they_are_put(c, s, *workers):
     graph = daskbfs.kronecker(8)
     placed = await daskbfs.distribute(graph, c, n_partitions=4)
     for p, holder in enumerate(placed.placement.holders):
-        task = s.tasks[placed.holding.partitions[p].key]
+        task = s.tasks[placed.placed_partitions.partitions[p].key]
         assert {w.address for w in task.who_has} == {holder}
         assert task.worker_restrictions == {holder}
     # what was sent there is gone, once it became a partition

@@ -143,7 +143,7 @@ def test_a_worker_killed_during_and_after_construction(tmp_path):
         assert victim not in placed.where()
         daskbfs.validate(placed.graph, source, result.parent, result.level)
         del result
-        assert left_behind(crew.client, placed.holding) == ([], [])
+        assert left_behind(crew.client, placed.placed_partitions) == ([], [])
     finally:
         crew.close()
 

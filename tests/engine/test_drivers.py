@@ -11,6 +11,7 @@ import pytest
 
 import daskbfs
 from daskbfs.cluster.local import TunedCluster, embedded_client
+from daskbfs.engine.attempts import Distributions
 from tests.support.checks import check
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
@@ -52,7 +53,7 @@ def test_a_resident_search_is_one_task_for_each_worker(kron12, two_workers):
     result = daskbfs.bfs(placed, source, driver="resident")
     time.sleep(0.2)
     names = [dask.utils.key_split(task["key"]) for task in two_workers.get_task_stream(start=start)]
-    assert sorted(names) == ["measured_of", "run_levels", "run_levels"]
+    assert sorted(names) == ["read_measurements", "run_levels", "run_levels"]
     assert result.levels.n_levels > 2
     assert result.phases.push > 0
 
@@ -88,7 +89,7 @@ def test_an_undistributed_graph_is_distributed_once(kron12, one_worker):
     graph = daskbfs.from_edges([(0, 1), (1, 2)])
     for _ in range(3):
         check(graph, 0, daskbfs.bfs(graph, 0, one_worker, driver="auto"))
-    assert len(graph.derived["placing"]) == 1
+    assert len(graph.derive(Distributions, Distributions).by_client) == 1
 
 
 @pytest.mark.parametrize("driver", ["resident", "waves"])
@@ -159,10 +160,10 @@ def test_a_wave_is_one_task_for_each_worker_and_a_gather(kron12, two_workers):
     names = [dask.utils.key_split(task["key"]) for task in stream]
     n_levels = result.levels.n_levels
     ahead = dask.config.get("daskbfs.waves.levels-ahead") + 1
-    assert n_levels <= names.count("gather_frontier") <= ahead
-    assert names.count("expand_level") <= 2 * ahead
-    assert names.count("expand_level") >= 2 * n_levels
-    assert names.count("open_states") == names.count("aggregate_parents") == 2
+    assert n_levels <= names.count("gather_level") <= ahead
+    assert names.count("compute_level") <= 2 * ahead
+    assert names.count("compute_level") >= 2 * n_levels
+    assert names.count("open_states") == names.count("settle_result") == 2
 
 
 def test_nothing_is_left_on_the_cluster_when_results_are_dropped(kron12, two_workers):

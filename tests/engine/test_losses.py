@@ -55,7 +55,7 @@ def set_trap(phase, sign):
 
     owner, name = {
         "open": (wave.WaveStates, "__init__"),
-        "expand": (superstep.AttemptStates, "expand"),
+        "compute": (superstep.AttemptStates, "compute"),
         "between": (Mailboxes, "send"),
         "gather": (wave, "gather"),
         "close": (superstep.AttemptStates, "close"),
@@ -84,7 +84,7 @@ def timed_search(placed, source, driver="waves"):
 @pytest.mark.parametrize(
     ("phase", "coordinator"),
     [
-        *product(["open", "expand", "between", "close", "settle"], [True, False]),
+        *product(["open", "compute", "between", "close", "settle"], [True, False]),
         ("gather", True),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_worker_killed_in_a_phase_of_a_search(crew, placed, graph, phase, coor
     check(graph, source, result)
     assert seconds < KILL_SECONDS + 1.0, "plus the rebuild"
     del result
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_worker_killed_while_vertices_are_ranked(crew, placed, graph, driver):
     ranks = daskbfs.pagerank(placed, driver=driver).rank
     assert victim not in placed.where()
     assert np.allclose(ranks, expected, rtol=1e-6)
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
 
 
 @pytest.mark.slow
@@ -121,7 +121,7 @@ def test_a_worker_killed_between_two_searches(crew, placed, graph):
     fetched = daskbfs.bfs(placed, sources[1]).fetch()
     victim = placed.placement.workers[1]
     os.kill(crew.pids()[victim], signal.SIGKILL)
-    with pytest.raises(RuntimeError, match=f"the parents are lost, since worker {victim}"):
+    with pytest.raises(RuntimeError, match=f"the result is lost, since worker {victim}"):
         _ = kept.parent
     result, seconds = timed_search(placed, sources[2])
     assert seconds < KILL_SECONDS + 1.0
@@ -138,19 +138,19 @@ def test_what_a_loss_leaves_behind_does_not_wait_for_the_garbage_collector(crew,
     sources = [int(v) for v in graph.random_sources(2)]
 
     def stray():
-        own = {future.key for future in placed.holding.futures}
+        own = {future.key for future in placed.placed_partitions.futures}
         return [key for key in crew.client.who_has() if key not in own]
 
     gc.collect()
     gc.disable()
     try:
-        crew.client.run(set_trap, "expand", signal.SIGKILL, workers=[placed.placement.workers[1]])
+        crew.client.run(set_trap, "compute", signal.SIGKILL, workers=[placed.placement.workers[1]])
         check(graph, sources[0], daskbfs.bfs(placed, sources[0]))
         until(lambda: not stray())
         kept = daskbfs.bfs(placed, sources[1])
         os.kill(crew.pids()[placed.placement.workers[1]], signal.SIGKILL)
         for _ in range(2):
-            with pytest.raises(RuntimeError, match="the parents are lost"):
+            with pytest.raises(RuntimeError, match="the result is lost"):
                 kept.fetch()
         check(graph, sources[0], daskbfs.bfs(placed, sources[0]))
         until(lambda: not stray())
@@ -163,7 +163,7 @@ def test_what_a_loss_leaves_behind_does_not_wait_for_the_garbage_collector(crew,
 def test_a_worker_that_stops_silently_is_lost_after_a_while(crew, placed, graph, coordinator):
     victim = placed.placement.workers[0 if coordinator else 1]
     pid = crew.pids()[victim]
-    crew.client.run(set_trap, "expand", signal.SIGSTOP, workers=[victim])
+    crew.client.run(set_trap, "compute", signal.SIGSTOP, workers=[victim])
     source = int(graph.random_sources(2)[1])
     try:
         result, seconds = timed_search(placed, source)
@@ -175,7 +175,7 @@ def test_a_worker_that_stops_silently_is_lost_after_a_while(crew, placed, graph,
     for source in graph.random_sources(4):
         check(graph, int(source), daskbfs.bfs(placed, int(source)))
     del result
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
 
 
 def test_a_worker_that_retires_or_closes(crew, placed, graph):
@@ -210,7 +210,7 @@ def test_a_worker_that_comes_back_at_its_old_address(crew, graph):
     crew.client.wait_for_workers(4, timeout=60)
     assert address in crew.client.nthreads()
     check(graph, source, daskbfs.bfs(placed, source))
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
     placed.release()
 
 
@@ -287,7 +287,7 @@ while True:
 """
     subprocess.run([sys.executable, "-c", code], timeout=60, stderr=subprocess.DEVNULL)
     start = time.monotonic()
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
     assert time.monotonic() - start < 5
 
 
@@ -295,14 +295,14 @@ def slow_down(seconds):
     """Let every level on this worker take longer; returns to normal with 0."""
     from daskbfs.engine import superstep
 
-    original = getattr(superstep.AttemptStates, "original_expand", superstep.AttemptStates.expand)
-    superstep.AttemptStates.original_expand = original
+    original = getattr(superstep.AttemptStates, "original_compute", superstep.AttemptStates.compute)
+    superstep.AttemptStates.original_compute = original
 
-    def expand(self, message):
+    def compute(self, message):
         time.sleep(seconds)
         return original(self, message)
 
-    superstep.AttemptStates.expand = expand if seconds else original
+    superstep.AttemptStates.compute = compute if seconds else original
 
 
 @pytest.mark.parametrize("driver", ["waves", "resident"])
@@ -310,7 +310,7 @@ def test_timeouts_and_interrupts_leave_nothing(crew, placed, graph, driver):
     source = int(graph.random_sources(1)[0])
     crew.client.run(slow_down, 0.5)
     try:
-        with pytest.raises(TimeoutError, match=r"the search did not end within 0.7 s"):
+        with pytest.raises(TimeoutError, match=r"the run did not end within 0.7 s"):
             daskbfs.bfs(placed, source, timeout=0.7, driver=driver)
         main = threading.main_thread().ident
         threading.Timer(0.7, signal.pthread_kill, (main, signal.SIGINT)).start()
@@ -318,7 +318,7 @@ def test_timeouts_and_interrupts_leave_nothing(crew, placed, graph, driver):
             daskbfs.bfs(placed, source, driver=driver)
     finally:
         crew.client.run(slow_down, 0)
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
     check(graph, source, daskbfs.bfs(placed, source, timeout=60))
 
 
@@ -337,7 +337,7 @@ def test_two_clients_that_see_the_same_loss_rebuild_once(crew, placed, graph):
         sources = [int(v) for v in graph.random_sources(2)]
         check(graph, sources[0], daskbfs.bfs(placed, sources[0], other))
         os.kill(crew.pids()[placed.placement.workers[2]], signal.SIGKILL)
-        epoch = placed.holding.epoch
+        epoch = placed.placed_partitions.epoch
         results = {}
 
         def work(client, source):
@@ -353,15 +353,15 @@ def test_two_clients_that_see_the_same_loss_rebuild_once(crew, placed, graph):
             thread.join(60)
         for source in sources:
             check(graph, source, results[source])
-        assert placed.holding.epoch == epoch + 1
-        assert placed.seen_by(other).holding.epoch == epoch + 1
+        assert placed.placed_partitions.epoch == epoch + 1
+        assert placed.seen_by(other).placed_partitions.epoch == epoch + 1
 
 
 def test_release_frees_everything_and_says_so(crew, graph):
     crew.restore(3)
     placed = daskbfs.distribute(graph, crew.client)
     result = daskbfs.bfs(placed, int(graph.random_sources(1)[0]))
-    holding = placed.holding
+    partitions = placed.placed_partitions
     placed.release()
     result.fetch()
     with pytest.raises(RuntimeError, match="the graph was released: distribute it again"):
@@ -369,9 +369,9 @@ def test_release_frees_everything_and_says_so(crew, graph):
     with pytest.raises(RuntimeError, match="partitions have moved or were released"):
         result.to_dask()
     del result, placed
-    holding.partitions.clear()
-    holding.numberings.clear()
-    assert left_behind(crew.client, holding) == ([], [])
+    partitions.partitions.clear()
+    partitions.numberings.clear()
+    assert left_behind(crew.client, partitions) == ([], [])
 
 
 @gen_cluster(
@@ -415,7 +415,7 @@ async def test_a_search_on_a_paused_worker_is_an_error_with_numbers(c, s, a, b):
     worker_kwargs={"memory_limit": "2 GiB"},
     clean_kwargs={"processes": False, "threads": False},
 )
-async def test_a_worker_told_to_spill_keeps_partitions_and_leases(c, s, a):
+async def test_a_worker_told_to_spill_keeps_partitions_and_states(c, s, a):
     graph = daskbfs.kronecker(10)
     placed = await daskbfs.distribute(graph, c, n_partitions=2)
     source = int(graph.random_sources(1)[0])
@@ -423,8 +423,10 @@ async def test_a_worker_told_to_spill_keeps_partitions_and_leases(c, s, a):
     with captured_logger("distributed.spill"):
         while a.data.evict() > 0:  # what Dask does to a worker that runs out of memory
             pass
-    assert not any(future.key in a.data.slow for future in placed.holding.partitions)
-    assert not any(future.key in a.data.slow for future in placed.holding.numberings.values())
+    assert not any(future.key in a.data.slow for future in placed.placed_partitions.partitions)
+    assert not any(
+        future.key in a.data.slow for future in placed.placed_partitions.numberings.values()
+    )
     result = await daskbfs.bfs(placed, source, driver="waves")
     await result.fetch()
     check(graph, source, result)
@@ -451,10 +453,10 @@ async def test_a_partition_that_dask_would_spill_at_once_is_refused(c, s, *worke
 
 def test_partitions_that_somebody_cancelled_come_back(crew, placed, graph):
     source = int(graph.random_sources(1)[0])
-    epoch = placed.holding.epoch
-    crew.client.cancel(placed.holding.partitions[:1], force=True)
+    epoch = placed.placed_partitions.epoch
+    crew.client.cancel(placed.placed_partitions.partitions[:1], force=True)
     check(graph, source, daskbfs.bfs(placed, source))
-    assert placed.holding.epoch == epoch + 1
+    assert placed.placed_partitions.epoch == epoch + 1
 
 
 @pytest.mark.slow
@@ -533,7 +535,7 @@ def test_memory_after_a_thousand_searches_is_that_after_ten(tmp_path, graph, cap
                 before = memory()
             elif n % 50 == 0:
                 growth = memory() / before - 1
-        assert left_behind(crew.client, placed.holding) == ([], [])
+        assert left_behind(crew.client, placed.placed_partitions) == ([], [])
         with capsys.disabled():
             print(
                 f"\nscheduler and workers after 1,000 searches: {np.round(100 * growth, 1)} % more"
@@ -565,13 +567,13 @@ def test_a_campaign_of_forty_kills(crew, graph, capsys):
         try:
             check(graph, sources[kill], result)
         except RuntimeError as error:  # the kill came between the search and the fetch
-            assert "the parents are lost" in str(error)
+            assert "the result is lost" in str(error)
             result, seconds = timed_search(placed, sources[kill])
             check(graph, sources[kill], result)
         longest = max(longest, seconds)
         assert seconds < KILL_SECONDS + 1.0
         del result
-    assert left_behind(crew.client, placed.holding) == ([], [])
+    assert left_behind(crew.client, placed.placed_partitions) == ([], [])
     with capsys.disabled():
         print(f"\n40 kills, 0 wrong, 0 hangs, 0 states left; longest search {longest:.2f} s")
     placed.release()

@@ -78,7 +78,7 @@ def test_one_workers_error_ends_the_search_everywhere_and_leaves_nothing(kron12)
         program = Failing(int(placed.layout.global_id[row]), kron12.out.degree(row), policy())
         attempt = Attempt("attempt", placed.placement.workers)
         with pytest.raises(OSError, match="the disk is full"):
-            client.sync(waves.search, placed.holding, program, attempt, None)
+            client.sync(waves.run, placed.placed_partitions, program, attempt, None)
         assert no_mail_is_left(client)
 
 

@@ -136,18 +136,18 @@ async def test_parents_that_a_retiring_worker_handed_over_can_be_fetched(c, s, a
 
 @cluster(2)
 async def test_searches_at_once_place_a_graph_once(c, s, *workers):
-    graph, spread, calls = daskbfs.kronecker(9), engine.spread, []
+    graph, distribute_graph, calls = daskbfs.kronecker(9), engine.distribute_graph, []
 
     async def counted(*arguments):
         calls.append(arguments)
-        return await spread(*arguments)
+        return await distribute_graph(*arguments)
 
-    engine.spread = counted
+    engine.distribute_graph = counted
     try:
         sources = [int(v) for v in graph.random_sources(3)]
         results = await asyncio.gather(*[daskbfs.bfs(graph, v, c, driver="auto") for v in sources])
     finally:
-        engine.spread = spread
+        engine.distribute_graph = distribute_graph
     assert len(calls) == 1
     for source, result in zip(sources, results, strict=True):
         await result.fetch()

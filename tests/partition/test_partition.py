@@ -104,7 +104,7 @@ def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
     for thing in (
         partitions[0],
         partitions[0].numbering,
-        SearchState(partitions[0], None),
+        SearchState(partitions[0]),
         AttemptStates(BFS(0, 1, policy()), [], Share()),
     ):
         with pytest.raises(TypeError, match="pinned to"):
@@ -126,16 +126,15 @@ def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
     )
 
 
-def test_a_lease_refuses_a_level_that_is_not_its_next(kron12):
-    _, (partition,) = partitions_of(kron12, 1)
-    program = BFS(0, kron12.out.degree(0), policy())
-    state = program.open(partition, None)
-    message = program.first(partition.numbering)
-    program.compute(partition, state, message)
+def test_a_state_refuses_a_level_that_is_not_its_next(kron12):
+    _, partitions = partitions_of(kron12, 1)
+    states = AttemptStates(BFS(0, kron12.out.degree(0), policy()), partitions, Share())
+    message = states.program.first_message(states.numbering)
+    states.compute(message)
     with pytest.raises(StaleState, match="a state for level 1 met level 0"):
-        program.compute(partition, state, message)
+        states.compute(message)
     with pytest.raises(StaleState, match="met level 0"):
-        program.close(partition, state, message)
+        states.close(message)
 
 
 @given(ids=st.sets(st.integers(0, 639), max_size=200))

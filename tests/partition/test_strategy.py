@@ -111,7 +111,7 @@ def test_the_memory_model_foretells_what_is_allocated(directed, strategy):
     numbering = number(graph, layout)
     for p in range(3):
         part = cut(graph, layout, p, numbering)
-        state = BFS(0, 1, None).open(part, None)
+        state = BFS(0, 1, None).open_state(part)
         foretold = partition_footprint(graph, layout, p)
         assert foretold.rows == pytest.approx(part.nbytes, rel=0.05)
         assert foretold.numbering == pytest.approx(numbering.__sizeof__(), rel=0.05)

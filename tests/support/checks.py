@@ -81,7 +81,7 @@ def check_equal(placed, graph, strategy):
     n = placed.n_partitions
     layout = lay_out(graph, n, strategy)
     numbering = number(graph, layout)
-    for p, future in enumerate(placed.holding.partitions):
+    for p, future in enumerate(placed.placed_partitions.partitions):
         here = contents(cut(graph, layout, p, numbering))
         there = placed.client.submit(contents, future).result()
         for name, column in here.items():

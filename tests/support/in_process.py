@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from daskbfs.algorithms.bfs.api import _program
 from daskbfs.algorithms.pagerank.api import _program as rank_program
 from daskbfs.algorithms.pagerank.api import _result, _shares
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_search
+from daskbfs.engine.job import FinishedRun
+from daskbfs.engine.results import LocalResult
+from daskbfs.engine.superstep import run_program
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Device
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
-from daskbfs.telemetry.levels import LevelTable
+from daskbfs.telemetry.levels import NO_PHASES, LevelTable
 
 CPU, EMULATED = Device.CPU, Device.GPU_EMULATED
 
@@ -25,8 +29,8 @@ def held(graph, devices, strategy="high", limit=None):
     share = 0.5 if n_cpu else 0.0
     layout = lay_out(graph, len(devices), strategy, n_cpu=n_cpu, cpu_share=share)
     host = number(graph, layout)
-    homes = {device: host.on(device, limit) for device in set(devices)}
-    partitions = [cut(graph, layout, p, homes[device]) for p, device in enumerate(devices)]
+    numberings = {device: host.on(device, limit) for device in set(devices)}
+    partitions = [cut(graph, layout, p, numberings[device]) for p, device in enumerate(devices)]
     return partitions, layout.global_id[graph.order]
 
 
@@ -34,7 +38,7 @@ def search(graph, source, devices, *, strategy="high", limit=None, **options):
     """A search in this process over partitions on some devices: parents by vertex, and records."""
     partitions, place = held(graph, devices, strategy, limit)
     program = _program(graph, source, place, **options)
-    outcome = run_search(program, partitions, Share(2))
+    outcome = run_program(program, partitions, Share(2))
     found = np.concatenate([part.values for part in outcome.parts])[place]
     parent = found.astype(np.int64)
     parent[found == NONE] = -1
@@ -52,6 +56,10 @@ def ranked(
     share = None if wishes is None else _shares(graph, wishes)
     enough = None if tolerance is None else tolerance * graph.n_vertices
     program = rank_program(graph, share, 0.85, enough, iterations, place)
-    outcome = run_search(program, partitions, Share(2))
+    outcome = run_program(program, partitions, Share(2))
     levels = LevelTable(outcome.measured.records)
-    return _result(graph, place, share, [outcome], levels, 1.0, "direct", enough), partitions
+    where = SimpleNamespace(graph=graph, place=place)
+    run = FinishedRun(
+        program, where, LocalResult(outcome), levels, NO_PHASES, 1.0, "direct", [outcome]
+    )
+    return _result(share, enough, run), partitions

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from daskbfs.algorithms.bfs.direction import policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.result import BFSResult, Tree
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_search
+from daskbfs.engine.results import LocalResult
+from daskbfs.engine.superstep import run_program
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
@@ -27,7 +26,6 @@ def search(graph, n, source, direction="beamer", seed=1, sides=None, **options):
     place = layout.global_id[graph.order]
     row = graph.row_of(source)
     program = BFS(int(layout.global_id[row]), graph.out.degree(row), policy(direction), **options)
-    outcome = run_search(program, partitions, Share())
-    found = np.concatenate([part.values for part in outcome.parts])
-    tree = Tree(graph, place, layout.global_id, lambda: found)
+    outcome = run_program(program, partitions, Share())
+    tree = Tree(graph, place, layout.global_id, LocalResult(outcome))
     return BFSResult(tree, source, LevelTable(outcome.measured.records), 1.0)

@@ -21,7 +21,7 @@ import daskbfs
 from daskbfs.names import Device, Direction
 from daskbfs.telemetry.levels import LevelRecord, LevelTable, Phases, Sum
 from daskbfs.telemetry.recorder import OP, Recorder
-from daskbfs.telemetry.records import About, GraphRecord, PartitionRecord, SearchRecord, State
+from daskbfs.telemetry.records import About, GraphRecord, PartitionRecord, RunRecord, State
 from tests.support.crew import Crew
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
@@ -39,8 +39,10 @@ def table(n_levels, worker="tcp://1"):
 
 
 def search(n_levels=3, **changes):
-    about = About(f"run-{next(numbers)}", "client", "graph", 1, "waves", 1000.0)._replace(**changes)
-    return SearchRecord.done(about, table(n_levels), Phases(compute=1.5), 2.0, 100, 2000)
+    about = About(
+        f"run-{next(numbers)}", "client", "bfs", "graph", "from 1", "waves", 1000.0
+    )._replace(**changes)
+    return RunRecord.done(about, table(n_levels), Phases(compute=1.5), 2.0, 100, 2000)
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_records_survive_the_wire():
     record = search()
     assert record.sums == (Sum(CPU, Direction.TOP_DOWN, 3, 21, 1.5, 60),)
     assert record.teps == 50
-    read = SearchRecord.from_wire(msgpack.unpackb(msgpack.packb(record.to_wire())))
+    read = RunRecord.from_wire(msgpack.unpackb(msgpack.packb(record.to_wire())))
     assert read == record
     assert list(read.levels) == list(table(3))
     assert read.sums[0].device is CPU
@@ -82,20 +84,20 @@ def test_the_newest_searches_are_kept_and_memory_is_bounded(recorder):
     with dask.config.set(limits):
         runs = [search(n_levels=6) for _ in range(8)]
         for record in runs:
-            recorder.receive("search", record.to_wire(), client="client")
-    kept = recorder.searches()
+            recorder.receive("run", record.to_wire(), client="client")
+    kept = recorder.runs()
     assert [record.about for record in kept] == [record.about for record in runs[:2:-1]]
     assert [len(record.levels) for record in kept] == [6, 6, 6, 0, 0]
     assert kept[-1].n_levels == 6
-    assert recorder.search(runs[0].about.run) is None
-    assert recorder.totals.searches == {("waves", State.DONE): 8}
-    assert recorder.totals.sums[CPU, Direction.TOP_DOWN].levels == 48
+    assert recorder.run(runs[0].about.run) is None
+    assert recorder.totals.runs == {("bfs", "waves", State.DONE): 8}
+    assert recorder.totals.sums["bfs"][CPU, Direction.TOP_DOWN].levels == 48
     assert recorder.version == 8
 
 
 def test_of_a_search_with_very_many_levels_the_ends_are_kept():
-    about = About("run", "client", "graph", 1, "waves", 1000.0)
-    record = SearchRecord.done(about, table(5000), Phases(), 2.0, 100, 200)
+    about = About("run", "client", "bfs", "graph", "from 1", "waves", 1000.0)
+    record = RunRecord.done(about, table(5000), Phases(), 2.0, 100, 200)
     assert len(record.levels) == 200
     assert [r.level for r in record.levels][99:101] == [99, 4900]
     assert len(record.shortened(0).levels) == 0
@@ -105,37 +107,37 @@ def test_of_a_search_with_very_many_levels_the_ends_are_kept():
 
 
 def test_a_running_search_grows_until_it_ends(recorder):
-    about = About("run", "client", "graph", 1, "waves", time.time())
+    about = About("run", "client", "bfs", "graph", "from 1", "waves", time.time())
     for seconds, levels in ((0.5, table(2)), (1.5, table(4)[2:])):
         packed = levels.packed()
         recorder.receive("running", list(about), seconds=seconds, packed=packed, worker="tcp://1")
-    (record,) = recorder.searches()
+    (record,) = recorder.runs()
     assert (record.state, record.n_levels, len(record.levels)) == (State.RUNNING, 4, 4)
     assert record.seconds == 1.5
     assert record.kernel_seconds == 2.0
-    done = SearchRecord.done(about, table(6), Phases(), 2.0, 100, 2000)
-    recorder.receive("search", done.to_wire(), client="client")
+    done = RunRecord.done(about, table(6), Phases(), 2.0, 100, 2000)
+    recorder.receive("run", done.to_wire(), client="client")
     late = table(5).packed()
     recorder.receive("running", list(about), seconds=1.9, packed=late, worker="tcp://1")
-    (record,) = recorder.searches()
+    (record,) = recorder.runs()
     assert (record.state, record.n_levels, len(record.levels)) == (State.DONE, 6, 6)
 
 
 def test_a_running_search_fails_with_its_client(recorder):
     packed = table(1).packed()
     for client in ("gone", "here"):
-        about = About(client, client, "graph", 1, "waves", time.time())
+        about = About(client, client, "bfs", "graph", "from 1", "waves", time.time())
         recorder.receive("running", list(about), seconds=0.5, packed=packed, worker="tcp://1")
     del recorder.scheduler.clients["gone"]
     recorder.remove_client(None, "gone")
-    late = About("late", "gone", "graph", 1, "waves", time.time())
+    late = About("late", "gone", "bfs", "graph", "from 1", "waves", time.time())
     recorder.receive("running", list(late), seconds=0.5, packed=packed, worker="tcp://1")
-    assert recorder.search("gone").state is State.FAILED
-    assert recorder.search("gone").error == "its client is gone"
-    assert recorder.search("gone").seconds == 0.5
-    assert recorder.search("here").state is State.RUNNING
-    assert recorder.search("late") is None
-    assert recorder.totals.searches == {("waves", State.FAILED): 1}
+    assert recorder.run("gone").state is State.FAILED
+    assert recorder.run("gone").error == "its client is gone"
+    assert recorder.run("gone").seconds == 0.5
+    assert recorder.run("here").state is State.RUNNING
+    assert recorder.run("late") is None
+    assert recorder.totals.runs == {("bfs", "waves", State.FAILED): 1}
 
 
 def test_levels_are_cut_as_a_whole_and_the_scheduler_has_its_own_limit(recorder):
@@ -153,20 +155,20 @@ def test_levels_are_cut_as_a_whole_and_the_scheduler_has_its_own_limit(recorder)
     assert list(wide.ends(200).by_level()) == [0, 1, 2, 10, 11]
     assert list(wide.ends(30).by_level()) == [0]
     assert wide.ends(480) is wide
-    about = About("run", "client", "graph", 1, "waves", 1000.0)
-    record = SearchRecord.done(about, wide, Phases(), 2.0, 100, 10**6)
+    about = About("run", "client", "bfs", "graph", "from 1", "waves", 1000.0)
+    record = RunRecord.done(about, wide, Phases(), 2.0, 100, 10**6)
     with dask.config.set({"daskbfs.telemetry.levels": 80}):
-        recorder.receive("search", record.to_wire(), client="client")
-    assert list(recorder.search("run").levels.by_level()) == [0, 11]
-    assert recorder.search("run").n_levels == 12
+        recorder.receive("run", record.to_wire(), client="client")
+    assert list(recorder.run("run").levels.by_level()) == [0, 11]
+    assert recorder.run("run").n_levels == 12
 
 
 @pytest.mark.parametrize(
     "report",
     [
-        {"kind": "search", "record": {}},
-        {"kind": "search", "record": {"run": "x"}},
-        {"kind": "search", "record": search().to_wire() | {"another_version": 1}},
+        {"kind": "run", "record": {}},
+        {"kind": "run", "record": {"run": "x"}},
+        {"kind": "run", "record": search().to_wire() | {"another_version": 1}},
         {"kind": "running", "record": ["too", "few"], "seconds": 1.0, "packed": b""},
         {"kind": "graph", "record": {"name": "g", "more": 1, "partitions": []}},
         {"kind": "nonsense", "record": None},
@@ -175,15 +177,15 @@ def test_levels_are_cut_as_a_whole_and_the_scheduler_has_its_own_limit(recorder)
 def test_an_unreadable_report_is_dropped(recorder, report, caplog):
     recorder.receive(**report, client="client")
     assert "could not be read" in caplog.text
-    assert recorder.searches() == recorder.graphs() == []
-    recorder.receive("search", search().to_wire(), client="client")
-    assert len(recorder.searches()) == 1
+    assert recorder.runs() == recorder.graphs() == []
+    recorder.receive("run", search().to_wire(), client="client")
+    assert len(recorder.runs()) == 1
 
 
 def test_levels_of_another_version_are_left_out(recorder, caplog):
     strange = search().to_wire() | {"packed": msgpack.packb([(1, 2, 3)])}
-    recorder.receive("search", strange, client="client")
-    (record,) = recorder.searches()
+    recorder.receive("run", strange, client="client")
+    (record,) = recorder.runs()
     assert (record.n_levels, len(record.levels)) == (3, 0)
     assert "cannot be read" in caplog.text
 
@@ -203,7 +205,7 @@ def test_the_scheduler_knows_what_the_result_knows(kron12, driver, n_workers):
         assert sum(part.n_edges for part in graph.partitions) == kron12.n_arcs
         source = int(kron12.random_sources(1)[0])
         result = daskbfs.bfs(placed, source, driver=driver)
-        (record,) = until(lambda: [s for s in recorder.searches() if s.state is State.DONE])
+        (record,) = until(lambda: [s for s in recorder.runs() if s.state is State.DONE])
         assert list(record.levels) == list(result.levels)
         assert record.phases == result.phases
         assert (record.about.source, record.about.driver, record.state) == (
@@ -228,7 +230,7 @@ def test_a_failed_attempt_is_told_with_its_reason():
         daskbfs.bfs(placed, 0, depth_limit=2)  # warm
         with pytest.raises(TimeoutError):
             daskbfs.bfs(placed, 0, timeout=1.5)
-        record = until(lambda: [s for s in recorder.searches() if s.state is State.FAILED])[0]
+        record = until(lambda: [s for s in recorder.runs() if s.state is State.FAILED])[0]
         assert record.error == "cancelled, or out of time"
         assert record.n_levels > 0, "it was heard of while it ran"
         assert 1.4 < record.seconds < 5
@@ -270,21 +272,44 @@ def scraped(client):
     return text, Counter({name: float(value) for name, value in lines})
 
 
+@pytest.mark.parametrize("driver", ["resident", "waves"])
+def test_pagerank_is_reported_as_searches_are(kron12, driver):
+    with daskbfs.local_cluster(2) as cluster, cluster.get_client() as client:
+        _, before = scraped(client)
+        result = daskbfs.pagerank(kron12, client, iterations=5, driver=driver)
+        recorder = Recorder.of(cluster.scheduler)
+        record = until(lambda: [r for r in recorder.runs() if r.state is State.DONE])[0]
+        _, values = scraped(client)
+    about = record.about
+    assert (about.algorithm, about.subject, about.driver) == ("pagerank", "", driver)
+    assert record.n_levels == 6
+    assert {level.direction for level in record.levels} == {None}
+    assert record.edges == 5 * kron12.n_edges
+    assert record.teps == pytest.approx(result.edges_per_second)
+    values.subtract(before)
+    kind = f'algorithm="pagerank",driver="{driver}",state="done"'
+    assert values[f"daskbfs_searches_total{{{kind}}}"] == 1
+    kind = 'algorithm="pagerank",device="cpu",direction=""'
+    assert values[f"daskbfs_levels_total{{{kind}}}"] == 6
+
+
 def test_prometheus_gets_series_with_the_usual_names(kron12):
     with daskbfs.local_cluster(2) as cluster, cluster.get_client() as client:
         _, before = scraped(client)  # other schedulers of this process may have counted
         placed = daskbfs.distribute(kron12, client)
         results = [daskbfs.bfs(placed, int(v)) for v in kron12.random_sources(3)]
         recorder = Recorder.of(cluster.scheduler)
-        until(lambda: [s.state for s in recorder.searches()] == [State.DONE] * 3)
+        until(lambda: [s.state for s in recorder.runs()] == [State.DONE] * 3)
         text, values = scraped(client)
     values.subtract(before)
-    assert values['daskbfs_searches_total{driver="waves",state="done"}'] == 3
-    assert values["daskbfs_search_failures_total"] == 0
-    assert values["daskbfs_search_seconds_total"] == pytest.approx(sum(r.seconds for r in results))
+    assert values['daskbfs_searches_total{algorithm="bfs",driver="waves",state="done"}'] == 3
+    assert values['daskbfs_search_failures_total{algorithm="bfs"}'] == 0
+    assert values['daskbfs_search_seconds_total{algorithm="bfs"}'] == pytest.approx(
+        sum(r.seconds for r in results)
+    )
     for direction in Direction:
         mine = [r for result in results for r in result.levels if r.direction is direction]
-        labels = f'{{device="cpu",direction="{direction}"}}'
+        labels = f'{{algorithm="bfs",device="cpu",direction="{direction}"}}'
         edges = sum(record.edges_examined for record in mine)
         seconds = sum(record.kernel_seconds for record in mine)
         n_bytes = sum(record.exchanged_bytes for record in mine)
@@ -293,7 +318,7 @@ def test_prometheus_gets_series_with_the_usual_names(kron12):
         assert values[f"daskbfs_exchanged_bytes_total{labels}"] == n_bytes
         assert values[f"daskbfs_levels_total{labels}"] == len(mine) / 2
     assert values['daskbfs_partitions{device="cpu"}'] == 2
-    assert "# HELP daskbfs_searches_total Searches that are over." in text
+    assert "# HELP daskbfs_searches_total Runs that are over." in text
     assert "# TYPE daskbfs_kernel_seconds_total counter" in text
 
 
@@ -367,7 +392,7 @@ def test_a_scheduler_that_cannot_record_is_not_told(kron12, tmp_path):
     crew = Crew(2, tmp_path, scheduler_options=["--preload", str(preload)])
     try:
         placed = daskbfs.distribute(kron12, crew.client)
-        assert placed.holding.reporter is None
+        assert placed.placed_partitions.reporter is None
         source = int(kron12.random_sources(1)[0])
         for _ in range(3):
             assert daskbfs.bfs(placed, source).reached > 100
@@ -387,7 +412,7 @@ async def test_reports_of_asynchronous_clients_arrive(c, s, a, b):
     for source in graph.random_sources(3):
         await daskbfs.bfs(placed, int(source), driver="waves")
     await c.close()  # the last report goes with the farewell
-    assert len(Recorder.of(s).searches()) == 3
+    assert len(Recorder.of(s).runs()) == 3
 
 
 LAST_WORDS = """
@@ -404,7 +429,7 @@ def test_a_script_that_ends_at_once_is_still_heard_of(tmp_path):
     with daskbfs.local_cluster(2) as cluster:
         words = [sys.executable, "-c", LAST_WORDS, cluster.scheduler_address]
         subprocess.run(words, check=True, timeout=120, cwd=tmp_path)
-        assert len(until(Recorder.of(cluster.scheduler).searches)) == 1
+        assert len(until(Recorder.of(cluster.scheduler).runs)) == 1
 
 
 NAMES = ["gr\udcffaph.el", 42, "x" * 10_000, None]
@@ -419,9 +444,9 @@ def test_no_name_of_a_graph_breaks_a_search(name):
         for _ in range(2):
             assert daskbfs.bfs(placed, 0).reached == 3
         recorder = Recorder.of(cluster.scheduler)
-        until(lambda: len(recorder.searches()) == 2)
+        until(lambda: len(recorder.runs()) == 2)
         assert client.status == "running"
-        assert len(recorder.searches()[0].about.graph) <= 500
+        assert len(recorder.runs()[0].about.graph) <= 500
 
 
 def test_a_report_that_cannot_be_made_does_not_cost_the_result(kron12, caplog):
@@ -429,7 +454,7 @@ def test_a_report_that_cannot_be_made_does_not_cost_the_result(kron12, caplog):
         placed = daskbfs.distribute(kron12, client)
         with dask.config.set({"daskbfs.telemetry.levels": "many"}):
             assert daskbfs.bfs(placed, int(kron12.random_sources(1)[0])).reached > 100
-    assert "a search could not be reported" in caplog.text
+    assert "a run could not be reported" in caplog.text
 
 
 def test_telemetry_is_switched_off_for_graphs_that_are_there(kron12):
@@ -440,13 +465,13 @@ def test_telemetry_is_switched_off_for_graphs_that_are_there(kron12):
             daskbfs.bfs(placed, source)
         daskbfs.bfs(placed, source)
         recorder = Recorder.of(cluster.scheduler)
-        until(recorder.searches)
+        until(recorder.runs)
         time.sleep(0.5)
-        assert len(recorder.searches()) == 1
+        assert len(recorder.runs()) == 1
 
 
 def n_searches(dask_scheduler):
-    return len(Recorder.of(dask_scheduler).searches())
+    return len(Recorder.of(dask_scheduler).runs())
 
 
 @pytest.mark.slow
@@ -457,7 +482,7 @@ def test_a_scheduler_that_was_started_again_is_not_told_what_it_does_not_know(tm
         placed = daskbfs.distribute("kron:8", crew.client)
         source = int(placed.random_sources(1)[0])
         daskbfs.bfs(placed, source)
-        reporter = placed.holding.reporter
+        reporter = placed.placed_partitions.reporter
         crew.scheduler.kill()
         crew.scheduler.wait()
         crew.file.unlink()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from distributed import Client
@@ -13,14 +12,12 @@ from daskbfs import config
 from daskbfs.algorithms.bfs.direction import implementation_choice, policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.result import BFSResult, Tree
-from daskbfs.algorithms.bfs.warmup import warm_kernels, warm_result
-from daskbfs.cluster.threads import Share
+from daskbfs.algorithms.bfs.warmup import warm_result
 from daskbfs.distribution.distributed_graph import DistributedGraph, require_graph
-from daskbfs.engine.attempts import Job, Subject, checked_driver, on_cluster, run_within
-from daskbfs.engine.drivers import direct
+from daskbfs.engine.attempts import run_job
+from daskbfs.engine.job import FinishedRun, Job, check_driver
 from daskbfs.graph.graph import Graph, Outline
 from daskbfs.graph.vertex_ids import as_integer
-from daskbfs.kernels.threads import check_threads
 from daskbfs.telemetry.levels import LevelTable
 
 
@@ -84,81 +81,32 @@ def bfs(
     20
     """
     whole = require_graph(graph)
-    driver = checked_driver(driver, whole)
+    driver = check_driver(driver, whole)
     source = whole.vertex(source, "source")
     warm_result(np.dtype(whole.parent_dtype), whole.ids.values is None)
     choose = functools.partial(
         _program, whole, source, direction=direction, depth_limit=depth_limit, targets=targets
     )
-    if driver == "direct":
-        assert isinstance(whole, Graph)
-        check_threads(threads)
-        return _search_here(whole, source, choose(whole.order), threads)
-    graph, client = on_cluster(graph, client)
-    return client.sync(_search_there, graph, client, source, choose, driver, threads, timeout)
+    job = Job(choose, driver, threads, timeout)
+    return run_job(graph, client, job, functools.partial(_result, whole, source, threads))
 
 
-def _search_here(graph: Graph, source: int, program: BFS | None, threads: int | None) -> BFSResult:
-    """Search in this process."""
-    warm_kernels(str(graph.out.indptr.dtype))
-    partition = direct.whole(graph)
-    start = time.perf_counter()
-    if program is None:
-        return _isolated(graph, source)
-    outcome = direct.search(partition, program, Share(threads))
-    seconds = time.perf_counter() - start
-    levels = LevelTable(outcome.measured.records)
-    tree = Tree(graph, graph.order, None, lambda: outcome.parts[0].values)
-    return BFSResult(
-        tree,
-        source,
-        levels,
-        seconds,
-        phases=outcome.measured.phases,
-        last_level=_last_level(program, levels),
-        threads=threads,
-    )
-
-
-async def _search_there(
-    graph: Graph | DistributedGraph,
-    client: Client,
-    source: int,
-    choose: Callable[[np.ndarray], BFS | None],
-    driver: str,
-    threads: int | None,
-    timeout: float | None,
-) -> BFSResult:
-    """Search on a cluster."""
-    outline = graph.graph if isinstance(graph, DistributedGraph) else graph
-    job = Job(choose, driver, threads, Subject(outline.name, source))
-    run = await run_within(timeout, graph, client, job)
+def _result(graph: Outline, source: int, threads: int | None, run: FinishedRun | None) -> BFSResult:
+    """What a search returns; one from an isolated source has nowhere to go."""
     if run is None:
-        return _isolated(outline, source)
-    holding, found = run.holding, run.found
-    tree = Tree(
-        holding.graph,
-        holding.place,
-        holding.layout.global_id if holding.n_partitions > 1 else None,
-        found.fetch,
-        holding,
-        found.bring,
-        found.parts,
-    )
+        return BFSResult(Tree(graph, graph.order, None, None), source, LevelTable([]), 0.0)
+    where = run.partitions
+    global_id = where.layout.global_id if where.n_partitions > 1 else None
     return BFSResult(
-        tree,
+        Tree(where.graph, where.place, global_id, run.result),
         source,
         run.levels,
         run.seconds,
         phases=run.phases,
         last_level=_last_level(run.program, run.levels),
+        threads=threads if run.driver == "direct" else None,
         driver=run.driver,
     )
-
-
-def _isolated(graph: Outline, source: int) -> BFSResult:
-    """The result of a search that has nowhere to go."""
-    return BFSResult(Tree(graph, graph.order, None, lambda: None), source, LevelTable([]), 0.0)
 
 
 def _program(
@@ -196,10 +144,11 @@ def _program(
         depth_limit=depth_limit,
         targets=goals,
         serial_arcs=config.get("kernels.serial-arcs"),
+        subject=f"from {source}",
     )
 
 
 def _last_level(program: BFS, levels: LevelTable) -> int | None:
     """The level at which a search was told to stop; None for a full search."""
-    told = program.depth_limit is not None or program.targets is not None
-    return levels.n_levels if told else None
+    limited = program.depth_limit is not None or program.targets is not None
+    return levels.n_levels if limited else None

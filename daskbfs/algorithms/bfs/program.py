@@ -10,9 +10,9 @@ Method: Sallinen, Gharaibeh, Ripeanu (Accelerating Direction-Optimized BFS on Hy
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,19 +20,19 @@ from daskbfs.algorithms.bfs.direction import Choice, Implementation, Policy, Sum
 from daskbfs.algorithms.bfs.frontier import Frontier
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.engine.program import Part
+from daskbfs.graph.graph import Outline
 from daskbfs.kernels.buffers import owned
 from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
 from daskbfs.kernels.threads import n_threads
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Direction
-from daskbfs.partition.memory_space import HostMemory
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
-from daskbfs.telemetry.levels import LevelRecord
+from daskbfs.telemetry.levels import LevelTable, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SearchMessage:
     """What starts a level: the frontier, the way to search it, and how the search stands."""
 
     level: int
@@ -45,24 +45,25 @@ class Message:
     """None: all partitions search, each on its device."""
 
 
-class LastMessage(Message):
+class LastSearchMessage(SearchMessage):
     """The message of a search that is done: its type tells, without a look inside."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SearchReply:
     """What one partition, or all of one worker, found in a level."""
 
     found: tuple[Frontier, ...]
     scout_count: float
-    records: tuple[LevelRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BFS:
     """A search from one source; vertices are global ids."""
+
+    algorithm: ClassVar[str] = "bfs"
 
     source: int
     degree: int
@@ -72,18 +73,27 @@ class BFS:
     serial_arcs: int = 4096
     choice: Choice | None = None
     """Between partitions and their mirrors; None leaves these idle."""
+    subject: str = ""
+    """The source by the user's own id."""
 
-    def warm(self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
-        """Load the kernels of a search, and touch its memory."""
-        from daskbfs.algorithms.bfs.warmup import touch, warm_kernels, warm_mirror
+    def warm_kernels(
+        self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+    ) -> None:
+        """Load the kernels of a search."""
+        from daskbfs.algorithms.bfs.warmup import warm_kernels, warm_mirror
 
         device = partitions[0].memory.device
         warm_kernels(indptr_dtype, n_partitions, device)
         if any(partition.mirror for partition in partitions):
             warm_mirror(device)
+
+    def touch_memory(self, partitions: Sequence[Partition]) -> None:
+        """Touch the memory of one search, and of results."""
+        from daskbfs.algorithms.bfs.warmup import touch
+
         touch(partitions)
 
-    def first(self, numbering: Numbering) -> Message:
+    def first_message(self, numbering: Numbering) -> SearchMessage:
         """The source alone is the frontier."""
         frontier = Frontier(1, ids=np.array([self.source], np.uint32))
         summary = Summary.at_source(numbering.n_rows, numbering.n_arcs, self.degree)
@@ -97,12 +107,12 @@ class BFS:
         direction: Direction,
         summary: Summary,
         wanted: tuple[int, ...] | None,
-    ) -> Message:
+    ) -> SearchMessage:
         """The message for a level: which way, or not at all."""
         if wanted is not None:
             wanted = tuple(v for v in wanted if not frontier.holds(v))
         done = not frontier.size or level == self.depth_limit or wanted == ()
-        kind = LastMessage if done else Message
+        kind = LastSearchMessage if done else SearchMessage
         if not done:
             direction = self.policy(direction, summary)
         implementation = None
@@ -110,51 +120,48 @@ class BFS:
             implementation = self.choice(direction, summary)
         return kind(level, frontier, direction, summary, wanted, implementation)
 
-    def open(self, partition: Partition, worker: str | None) -> SearchState:
+    def open_state(self, partition: Partition) -> SearchState:
         """Only the source and the padding rows are visited."""
-        with partition.memory.active():
-            state = SearchState(partition, worker)
-            padding = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
-            state.visited[:] = 0
-            state.visited[partition.words.stop - 1] = padding
-            state.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
-            state.parent[partition.n_rows :] = NONE
-            if partition.rows.start <= self.source < partition.rows.stop:
-                vertex = partition.numbering.vertex[self.source]
-                state.parent[self.source - partition.first] = vertex
+        state = SearchState(partition)
+        padding = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
+        state.visited[:] = 0
+        state.visited[partition.words.stop - 1] = padding
+        state.visited[self.source >> 6] |= np.uint64(1) << np.uint64(self.source & 63)
+        state.parent[partition.n_rows :] = NONE
+        if partition.rows.start <= self.source < partition.rows.stop:
+            vertex = partition.numbering.vertex[self.source]
+            state.parent[self.source - partition.first] = vertex
         return state
 
-    def compute(self, partition: Partition, state: SearchState, message: Message) -> Reply:
+    def compute(
+        self, partition: Partition, state: SearchState, message: SearchMessage
+    ) -> tuple[SearchReply, Work]:
         """Search one level."""
-        start = time.perf_counter()
-        memory, frontier = partition.memory, message.frontier
-        with state.level(message.level), memory.active():
-            here = self._arrived(partition, message)
-            if _waits(partition, message):
-                self._enter(partition, state, here)
-                counts = None
-            elif message.direction is Direction.TOP_DOWN:
-                few = message.summary.scout_count < self.serial_arcs
-                counts = self._top_down(partition, state, frontier, here, 1 if few else n_threads())
-            else:
-                cached = message.implementation is Implementation.BGC
-                counts = self._bottom_up(partition, state, here, n_threads(), cached)
-        found, scout_count, examined = counts or (None, 0.0, 0)
-        record = LevelRecord(
-            level=message.level,
-            direction=message.direction,
-            device=memory.device,
-            partition=partition.number,
-            worker=state.worker,
+        frontier = message.frontier
+        here = self._arrived(partition, message)
+        if _waits(partition, message):
+            self._enter(partition, state, here)
+            found, scout_count, examined = None, 0.0, 0
+        elif message.direction is Direction.TOP_DOWN:
+            few = message.summary.scout_count < self.serial_arcs
+            found, scout_count, examined = self._top_down(
+                partition, state, frontier, here, 1 if few else n_threads()
+            )
+        else:
+            cached = message.implementation is Implementation.BGC
+            found, scout_count, examined = self._bottom_up(
+                partition, state, here, n_threads(), cached
+            )
+        work = Work(
             frontier_vertices=frontier.size,
             edges_examined=examined,
-            kernel_seconds=time.perf_counter() - start,
-            exchanged_bytes=0 if _alone(partition) else frontier.nbytes,
             scout_count=round(message.summary.scout_count),
+            exchanged_bytes=0 if _alone(partition) else frontier.nbytes,
+            direction=message.direction,
         )
-        return Reply(() if found is None else (found,), scout_count, (record,))
+        return SearchReply(() if found is None else (found,), scout_count), work
 
-    def _arrived(self, partition: Partition, message: Message) -> Frontier:
+    def _arrived(self, partition: Partition, message: SearchMessage) -> Frontier:
         """The frontier in the partition's memory; alone, only the first comes from elsewhere."""
         frontier, put = message.frontier, partition.memory.put
         if _alone(partition) and message.level > 0:
@@ -176,7 +183,7 @@ class BFS:
         self._enter(partition, state, here)
         queue, size = self._own_rows(partition, state, frontier, here, threads)
         ids = state.spare_queue(queue)
-        awake_count, scout_count, examined = memory.kernels.top_down(
+        awake_count, scout_count, examined = _kernels(partition).top_down(
             partition.out.indptr,
             partition.out.indices,
             memory.vertex[partition.rows],
@@ -204,11 +211,11 @@ class BFS:
         """Let own rows look for a parent in the frontier."""
         memory, alone = partition.memory, _alone(partition)
         self._enter(partition, state, here)
-        bitmap = self._bitmap(state, here, memory, threads)
+        bitmap = self._bitmap(partition, state, here, threads)
         words = state.spare_bitmap(bitmap)
         if not alone:
             words = words[: partition.n_padded // 64]
-        kernels = memory.kernels
+        kernels = _kernels(partition)
         search = kernels.bottom_up_cached if cached else kernels.bottom_up
         awake_count, scout_count, examined = search(
             partition.into.indptr,
@@ -233,7 +240,7 @@ class BFS:
         """Take a merged frontier in: what others found is visited here too."""
         if _alone(partition):
             return
-        kernels = partition.memory.kernels
+        kernels = _kernels(partition)
         if here.words is None:
             first = np.uint32(partition.first)
             state.missing += kernels.enter_ids(here.ids, first, state.visited, state.parent)
@@ -255,7 +262,7 @@ class BFS:
         if _alone(partition):
             if here.ids is None:
                 here.ids = state.queues[0]
-                memory.kernels.bitmap_to_queue(here.words, here.ids, threads)
+                _kernels(partition).bitmap_to_queue(here.words, here.ids, threads)
             return here.ids, here.size
         queue = state.queues[0]
         if frontier.words is None:
@@ -264,33 +271,36 @@ class BFS:
             mine = np.sort(mine - np.uint32(partition.first))
             queue[: mine.size] = memory.put(mine)
             return queue, mine.size
-        return queue, memory.kernels.bitmap_to_queue(here.words[partition.words], queue, threads)  # type: ignore[index]
+        mine = here.words[partition.words]  # type: ignore[index]
+        return queue, _kernels(partition).bitmap_to_queue(mine, queue, threads)
 
     def _bitmap(
-        self, state: SearchState, here: Frontier, memory: HostMemory, threads: int
+        self, partition: Partition, state: SearchState, here: Frontier, threads: int
     ) -> np.ndarray:
         """The frontier as a bitmap over all vertices."""
         if here.words is None:
-            memory.kernels.queue_to_bitmap(here.ids, here.size, state.bitmaps[0], threads)
+            queue_to_bitmap = _kernels(partition).queue_to_bitmap
+            queue_to_bitmap(here.ids, here.size, state.bitmaps[0], threads)
             here.words = state.bitmaps[0]
         return here.words
 
-    def message(self, numbering: Numbering, replies: Sequence[Reply]) -> Reply:
+    def combine(self, numbering: Numbering, replies: Sequence[SearchReply]) -> SearchReply:
         """One reply for a worker's partitions; alone, a partition speaks for itself."""
         if numbering.n_partitions == 1:
             return replies[0]
-        records = tuple(record for reply in replies for record in reply.records)
         pieces = [piece for reply in replies for piece in reply.found]
-        if len(pieces) > 1 and records[0].direction is Direction.TOP_DOWN:
+        if len(pieces) > 1 and pieces[0].ids is not None:  # found top-down, perhaps twice
             union, _ = _united(numbering, pieces)  # less to send
             pieces = [union]
         found = tuple(
             piece.smaller(numbering.n_words if piece.words is None else piece.words.size)
             for piece in pieces
         )
-        return Reply(found, sum(reply.scout_count for reply in replies), records)
+        return SearchReply(found, sum(reply.scout_count for reply in replies))
 
-    def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
+    def reduce(
+        self, numbering: Numbering, message: SearchMessage, replies: Sequence[SearchReply]
+    ) -> SearchMessage:
         """Merge what all workers found, count it, and choose the direction."""
         pieces = [piece for reply in replies for piece in reply.found]
         scout_count = sum(reply.scout_count for reply in replies)
@@ -307,29 +317,27 @@ class BFS:
             numbering, message.level + 1, found, message.direction, summary, message.wanted
         )
 
-    def done(self, message: Message) -> bool:
+    def is_done(self, message: SearchMessage) -> bool:
         """Whether the frontier is empty, or a limit or all targets are reached."""
-        return isinstance(message, LastMessage)
+        return isinstance(message, LastSearchMessage)
 
-    def close(self, partition: Partition, state: SearchState, message: Message) -> None:
+    def close(self, partition: Partition, state: SearchState, message: SearchMessage) -> None:
         """Visit what others found last, and forget what never was a parent."""
-        state.check_level(message.level)
-        memory = partition.memory
-        with memory.active():
-            self._enter(partition, state, self._arrived(partition, message))
-            memory.kernels.forget_unvisited(
-                state.parent, state.visited[partition.words], n_threads()
-            )
+        self._enter(partition, state, self._arrived(partition, message))
+        _kernels(partition).forget_unvisited(
+            state.parent, state.visited[partition.words], n_threads()
+        )
 
-    def owed(self, partition: Partition, state: SearchState) -> tuple[np.ndarray, np.ndarray]:
+    def collect_owed(
+        self, partition: Partition, state: SearchState
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of other partitions, and the parents that were found for them here."""
         ids = np.concatenate([np.empty(0, np.uint32), *state.claims])
         memory = partition.memory
-        with memory.active():
-            found = memory.get(state.elsewhere[memory.put(ids)])
-            if not partition.mirror:
-                return ids, found
-            parent = memory.get(state.parent)  # of rows that are another's, all of them
+        found = memory.get(state.elsewhere[memory.put(ids)])
+        if not partition.mirror:
+            return ids, found
+        parent = memory.get(state.parent)  # of rows that are another's, all of them
         rows = np.flatnonzero(parent != NONE)
         mine = (rows + partition.first).astype(np.uint32)
         return np.concatenate([ids, mine]), np.concatenate([found, parent[rows]])
@@ -344,21 +352,29 @@ class BFS:
         if partition.mirror:
             return Part(partition.first, np.empty(0, np.uint32))
         memory, missing, first = partition.memory, state.missing, np.uint32(partition.first)
-        with memory.active():
-            for ids, found in owed:
-                missing -= memory.kernels.adopt(
-                    memory.put(ids), memory.put(found), first, state.parent
-                )
-            parent = memory.get(state.parent)
-            if missing:
-                visited = memory.get(state.visited[partition.words])
-                row = first_orphan(visited, parent, partition.n_rows)
-                which = f", row {row} among them," if row >= 0 else ""
-                raise RuntimeError(
-                    f"{missing} rows of partition {partition.number}{which} have no parent: no "
-                    "partition found them"
-                )
+        adopt = _kernels(partition).adopt
+        for ids, found in owed:
+            missing -= adopt(memory.put(ids), memory.put(found), first, state.parent)
+        parent = memory.get(state.parent)
+        if missing:
+            visited = memory.get(state.visited[partition.words])
+            row = first_orphan(visited, parent, partition.n_rows)
+            which = f", row {row} among them," if row >= 0 else ""
+            raise RuntimeError(
+                f"{missing} rows of partition {partition.number}{which} have no parent: no "
+                "partition found them"
+            )
         return Part(partition.first, parent)
+
+    def count_edges(self, graph: Outline, numbering: Numbering, levels: LevelTable) -> int:
+        """Input edges of what was reached, going by the arcs that left the frontiers."""
+        share = min(1.0, levels.totals.scout_count / numbering.n_arcs)
+        return round(graph.n_input_edges * share)
+
+
+def _kernels(partition: Partition) -> Any:
+    """The kernels of a search, for the memory that a partition lives in."""
+    return partition.memory.kernels("bfs")
 
 
 def _alone(partition: Partition) -> bool:
@@ -378,7 +394,7 @@ def _arcs_of(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
     return int(degree[found.as_list()].sum(dtype=np.int64))
 
 
-def _waits(partition: Partition, message: Message) -> bool:
+def _waits(partition: Partition, message: SearchMessage) -> bool:
     """Whether this level is for a partition's mirror to search, or for its owner."""
     chosen = message.implementation
     return partition.mirror is not (chosen is not None and chosen.on_mirrors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daskbfs.engine.results import RemoteResult, Result, join_parts
 from daskbfs.graph.graph import Outline
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
 from daskbfs.kernels.threads import n_threads
@@ -34,14 +34,8 @@ class Tree:
     """Global id of each vertex, by its index."""
     global_id: np.ndarray | None
     """Global id of each row of the graph; None when a row is its own."""
-    fetch: Callable[[], np.ndarray | None]
-    """Brings the parents by global id; None when the source is isolated."""
-    placed: Any = None
-    """The partitions that were searched, where there is a cluster."""
-    bring: Callable[[], Any] | None = None
-    """Like ``fetch``, to be awaited."""
-    parts: Sequence[Any] = ()
-    """Futures of the parts, by worker."""
+    result: Result | None
+    """The parents by row; None when the source is isolated."""
 
 
 def user_frame(columns: tuple[np.ndarray, np.ndarray]) -> Any:
@@ -130,7 +124,7 @@ class BFSResult:
     def _found(self) -> np.ndarray | None:
         """By global id, the parent as a vertex index; NONE where unreached."""
         start = time.perf_counter()
-        found = self._tree.fetch()
+        found = None if self._tree.result is None else self._tree.result.fetch()
         self.fetch_seconds += time.perf_counter() - start
         return found
 
@@ -155,16 +149,16 @@ class BFSResult:
 
         With an asynchronous client, ``await result.fetch()`` before ``parent`` or ``level``.
         """
-        placed = self._tree.placed
-        if placed is not None and placed.client.asynchronous:
-            return self._fetch()
+        result = self._tree.result
+        if result is not None and result.asynchronous:
+            return self._fetch(result)
         _ = self.parent  # assembled in the caller's thread, not on the client's event loop
         return self
 
-    async def _fetch(self) -> BFSResult:
+    async def _fetch(self, result: Result) -> BFSResult:
         start = time.perf_counter()
-        if "_found" not in self.__dict__ and self._tree.bring is not None:
-            self.__dict__["_found"] = await self._tree.bring()
+        if "_found" not in self.__dict__:
+            self.__dict__["_found"] = join_parts(await result.bring_parts())
             self.fetch_seconds += time.perf_counter() - start
         _ = self.parent
         return self
@@ -188,11 +182,13 @@ class BFSResult:
 
     def _user_parts(self) -> list[tuple[Any, int]]:
         """Futures of vertex ids and parents, and how many there are, by partition."""
-        placed = self._tree.placed
-        if placed is None:
+        return self._on_cluster().user_parts()
+
+    def _on_cluster(self) -> RemoteResult:
+        """The result on its cluster; an error where there is none."""
+        if not isinstance(self._tree.result, RemoteResult):
             raise ValueError("this search ran without a cluster: result.parent is all there is")
-        found: list[tuple[Any, int]] = placed.user_parts(self._tree.parts)
-        return found
+        return self._tree.result
 
     def to_dask_dataframe(self) -> Any:
         """The tree as a Dask dataframe with the columns ``vertex`` and ``parent``.
@@ -202,7 +198,7 @@ class BFSResult:
         """
         dataframe = require_package("dask.dataframe", "formats", "a Dask dataframe")
         pairs = [pair for pair, _ in self._user_parts()]
-        frames = self._tree.placed.client.map(user_frame, pairs, pure=False)
+        frames = self._on_cluster().placed.client.map(user_frame, pairs, pure=False)
         empty = np.empty(0, self.graph.parent_dtype)
         return dataframe.from_delayed(frames, meta=user_frame((empty, empty)), verify_meta=False)
 
@@ -294,15 +290,15 @@ class BFSResult:
         return figure
 
     def __repr__(self) -> str:
-        told = f"{self.levels.n_levels} levels, {self.seconds * 1e3:.2f} ms"
+        summary = f"{self.levels.n_levels} levels, {self.seconds * 1e3:.2f} ms"
         if self.levels.emulated:
-            told += " (emulated: no GPU's time)"
+            summary += " (emulated: no GPU's time)"
         try:
             rate = "" if self.teps is None else f", {human_rate(self.teps)}"
             reached = f"{self.reached} of {self.graph.n_vertices} vertices in "
         except RuntimeError:  # on the cluster, to be awaited, or lost with it
-            return f"BFSResult from {self.source}: {told}, not fetched"
-        return f"BFSResult from {self.source}: {reached}{told}{rate}"
+            return f"BFSResult from {self.source}: {summary}, not fetched"
+        return f"BFSResult from {self.source}: {reached}{summary}{rate}"
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self))}</p>{self.levels._repr_html_()}"

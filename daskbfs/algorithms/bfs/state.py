@@ -19,8 +19,8 @@ class SearchState(LevelState):
         "bitmaps", "claims", "elsewhere", "missing", "parent", "queues", "visited",
     )  # fmt: skip
 
-    def __init__(self, partition: Partition, worker: str | None) -> None:
-        super().__init__(worker)
+    def __init__(self, partition: Partition) -> None:
+        super().__init__()
         numbering = partition.numbering
         take = partition.memory.take
         self.visited = take(numbering.n_words, np.uint64)

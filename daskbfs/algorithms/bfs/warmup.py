@@ -12,7 +12,7 @@ from daskbfs.algorithms.bfs.direction import Implementation, policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_search
+from daskbfs.engine.superstep import run_program
 from daskbfs.engine.warmup import partitions_on, tiny_graph
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
@@ -31,7 +31,7 @@ def warm_kernels(indptr_dtype: str, n_partitions: int = 1, device: Device = Devi
         partitions = partitions_on(graph, n, device)
         source = int(lay_out(graph, n).global_id[graph.order[0]])
         for choose in (_turn, policy("top_down"), policy("bottom_up")):
-            run_search(BFS(source, 1, choose), partitions, Share())
+            run_program(BFS(source, 1, choose), partitions, Share())
     _warm_bitmaps(partitions_on(graph, 1, device)[0].memory, alone=n_partitions == 1)
 
 
@@ -55,13 +55,13 @@ def warm_mirror(device: Device) -> None:
     graph = tiny_graph("uint32")
     partitions = partitions_on(graph, 2, device, mirrored(lay_out(graph, 1)))
     program = BFS(0, 1, policy("bottom_up"), choice=_with_cache)
-    run_search(program, partitions, Share())
+    run_program(program, partitions, Share())
 
 
 def touch(partitions: Sequence[Partition]) -> None:
     """Have the memory of one search in place: the first to write to a page waits for it."""
     with partitions[0].memory.active():
-        states = [SearchState(partition, None) for partition in partitions]
+        states = [SearchState(partition) for partition in partitions]
         arrays = [array for state in states for array in state.arrays]
         earlier = (RESULTS - 1) * list(partitions)
         arrays += [p.memory.take(p.n_padded, np.uint32) for p in earlier]
@@ -74,9 +74,10 @@ def _warm_bitmaps(memory: HostMemory, *, alone: bool) -> None:
     with memory.active():
         words, visited = (memory.put(np.zeros(1, np.uint64)) for _ in range(2))
         parent = memory.put(np.zeros(WORD_BITS, np.uint32))
+        kernels = memory.kernels("bfs")
         if not alone:
-            memory.kernels.enter(words, visited, parent)
-        memory.kernels.bitmap_to_queue(words, parent, 1)
+            kernels.enter(words, visited, parent)
+        kernels.bitmap_to_queue(words, parent, 1)
 
 
 def _with_cache(direction: Direction, summary: object) -> Implementation:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from distributed import Client
 
-from daskbfs.algorithms.pagerank.program import PageRank, RankPart
+from daskbfs.algorithms.pagerank.program import PageRank
 from daskbfs.algorithms.pagerank.result import PageRankResult
-from daskbfs.cluster.threads import Share
 from daskbfs.distribution.distributed_graph import DistributedGraph, require_graph
-from daskbfs.engine.attempts import Job, checked_driver, on_cluster, run_within
-from daskbfs.engine.drivers import direct
-from daskbfs.engine.superstep import Parts
+from daskbfs.engine.attempts import run_job
+from daskbfs.engine.job import FinishedRun, Job, check_driver
 from daskbfs.graph.graph import Graph, Outline
 from daskbfs.graph.vertex_ids import as_integer
-from daskbfs.kernels.threads import check_threads
-from daskbfs.telemetry.levels import LevelTable
 
 
 def pagerank(
@@ -75,7 +70,7 @@ def pagerank(
     0
     """
     whole = require_graph(graph)
-    driver = checked_driver(driver, whole)
+    driver = check_driver(driver, whole)
     if not 0 <= damping < 1:
         raise ValueError(f"damping {damping} is out of range: 0 to 1, and less than 1")
     if not tolerance > 0:
@@ -88,49 +83,20 @@ def pagerank(
     share = None if personalization is None else _shares(whole, personalization)
     limit = None if iterations is not None else tolerance * whole.n_vertices
     choose = functools.partial(_program, whole, share, damping, limit, most)
-    if driver == "direct":
-        assert isinstance(whole, Graph)
-        check_threads(threads)
-        partition = direct.whole(whole)
-        start = time.perf_counter()
-        outcome = direct.search(partition, choose(whole.order), Share(threads))
-        seconds = time.perf_counter() - start
-        levels = LevelTable(outcome.measured.records)
-        return _result(whole, whole.order, share, [outcome], levels, seconds, "direct", limit)
-    graph, client = on_cluster(graph, client)
-    job = Job(choose, driver, threads, None)
-    return client.sync(_rank_there, graph, client, job, share, limit, timeout)
-
-
-async def _rank_there(
-    graph: Graph | DistributedGraph,
-    client: Client,
-    job: Job,
-    share: np.ndarray | None,
-    limit: float | None,
-    timeout: float | None,
-) -> PageRankResult:
-    """Rank on a cluster."""
-    run = await run_within(timeout, graph, client, job)
-    assert run is not None
-    held = await run.found.bring_parts()
-    where = run.holding.graph, run.holding.place
-    return _result(*where, share, held, run.levels, run.seconds, run.driver, limit)
+    job = Job(choose, driver, threads, timeout, fetch=True)
+    return run_job(graph, client, job, functools.partial(_result, share, limit))
 
 
 def _result(
-    graph: Outline,
-    place: np.ndarray,
-    share: np.ndarray | None,
-    held: list[Any],
-    levels: LevelTable,
-    seconds: float,
-    driver: str,
-    limit: float | None,
+    share: np.ndarray | None, limit: float | None, run: FinishedRun | None
 ) -> PageRankResult:
     """What came of it; an error where ranks still change."""
-    parts = [part for parts in held for part in _parts(parts)]
-    result = PageRankResult(graph, place, share, parts, levels, seconds, driver)
+    assert run is not None
+    parts: list[Any] = [part for held in run.parts for part in held.parts]
+    where = run.partitions
+    result = PageRankResult(
+        where.graph, where.place, share, parts, run.levels, run.seconds, run.driver
+    )
     if limit is not None and not result.changed < limit:
         raise RuntimeError(
             f"ranks still change by {result.changed:.3g} together after {result.iterations} "
@@ -138,11 +104,6 @@ def _result(
             "tolerance, or give iterations"
         )
     return result
-
-
-def _parts(parts: Parts) -> tuple[RankPart, ...]:
-    ranks: tuple[RankPart, ...] = parts.parts
-    return ranks
 
 
 def _shares(graph: Outline, personalization: Mapping[int, float]) -> np.ndarray:

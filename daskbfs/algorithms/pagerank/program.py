@@ -12,28 +12,29 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.program import Part
 from daskbfs.engine.state import LevelState
-from daskbfs.engine.superstep import run_search
+from daskbfs.engine.superstep import run_program
 from daskbfs.engine.warmup import partitions_on, tiny_graph
+from daskbfs.graph.graph import Outline
 from daskbfs.kernels.threads import n_threads
-from daskbfs.names import Device, Direction
+from daskbfs.names import Device
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
-from daskbfs.telemetry.levels import LevelRecord
+from daskbfs.telemetry.levels import LevelTable, Work
 
 _ROUGH = 1e-6  # of all ranks together, which are 1
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RankMessage:
     """What starts an iteration."""
 
     level: int
@@ -46,14 +47,14 @@ class Message:
     """How much the ranks of all vertices changed in the last iteration, together."""
 
 
-class LastMessage(Message):
+class LastRankMessage(RankMessage):
     """The message after the last iteration: its type tells."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RankReply:
     """What some partitions of a worker pass on."""
 
     contributions: tuple[tuple[int, np.ndarray], ...]
@@ -61,7 +62,6 @@ class Reply:
     changed: float
     dangling: float
     """Rank of rows without arcs out of them."""
-    records: tuple[LevelRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,8 @@ class RankState(LevelState):
         "contribution", "last", "out_degree", "passed_on", "rank", "share",
     )  # fmt: skip
 
-    def __init__(
-        self, partition: Partition, share: np.ndarray, dtype: type, worker: str | None
-    ) -> None:
-        super().__init__(worker)
+    def __init__(self, partition: Partition, share: np.ndarray, dtype: type) -> None:
+        super().__init__()
         memory, n, indptr = partition.memory, partition.n_padded, partition.out.indptr
         alone = partition.numbering.n_partitions == 1
         self.share = memory.put(share)
@@ -91,7 +89,7 @@ class RankState(LevelState):
         self.contribution = memory.take(n if alone else 0, dtype)
         self.passed_on = memory.take(n, dtype)
         self.out_degree = (indptr[1:] - indptr[:-1]).astype(np.uint32, copy=False)
-        self.last: Message | None = None
+        self.last: RankMessage | None = None
 
     @property
     def nbytes(self) -> int:
@@ -103,6 +101,9 @@ class RankState(LevelState):
 @dataclass(frozen=True, slots=True)
 class PageRank:
     """Ranks by iteration; vertices are global ids."""
+
+    algorithm: ClassVar[str] = "pagerank"
+    subject: ClassVar[str] = ""
 
     damping: float
     n_vertices: int
@@ -121,15 +122,20 @@ class PageRank:
         """Of contributions: float32 would never settle below a limit near its own errors."""
         return np.float64 if self.limit is not None and self.limit < _ROUGH else np.float32
 
-    def warm(self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]) -> None:
+    def warm_kernels(
+        self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+    ) -> None:
         """Load the kernels of an iteration."""
         _warm_kernels(indptr_dtype, partitions[0].memory.device, self.dtype, self.ids is None)
 
-    def first(self, numbering: Numbering) -> Message:
-        """Ranks are shares to begin with."""
-        return Message(0, None, 1.0, 1.0, math.inf)
+    def touch_memory(self, partitions: Sequence[Partition]) -> None:
+        """Nothing: iterations write to the same arrays again and again."""
 
-    def open(self, partition: Partition, worker: str | None) -> RankState:
+    def first_message(self, numbering: Numbering) -> RankMessage:
+        """Ranks are shares to begin with."""
+        return RankMessage(0, None, 1.0, 1.0, math.inf)
+
+    def open_state(self, partition: Partition) -> RankState:
         """Room for ranks, in the partition's memory."""
         if partition.numbering.mirrored:
             raise ValueError(
@@ -142,53 +148,46 @@ class PageRank:
             mine = (self.ids >= partition.first) & (self.ids < partition.first + n_rows)
             share = np.zeros(max(2, n_rows))  # one entry alone would stand for all rows
             share[self.ids[mine] - partition.first] = self.weights[mine]
-        with partition.memory.active():
-            return RankState(partition, share, self.dtype, worker)
+        return RankState(partition, share, self.dtype)
 
-    def compute(self, partition: Partition, state: RankState, message: Message) -> Reply:
+    def compute(
+        self, partition: Partition, state: RankState, message: RankMessage
+    ) -> tuple[RankReply, Work]:
         """One iteration."""
-        start = time.perf_counter()
-        memory = partition.memory
-        alone = partition.numbering.n_partitions == 1
-        with state.level(message.level), memory.active():
-            if message.level == 0:
-                changed, dangling = 0.0, self._begin(partition, state)
-            else:
-                changed, dangling = self._pull(partition, state, message)
-            if alone:
-                state.contribution, state.passed_on = state.passed_on, state.contribution
-            found = () if alone else ((partition.first, memory.get(state.passed_on)),)
         numbering, sent = partition.numbering, message.contribution
-        record = LevelRecord(
-            level=message.level,
-            direction=Direction.BOTTOM_UP,
-            device=memory.device,
-            partition=partition.number,
-            worker=state.worker,
+        if message.level == 0:
+            changed, dangling = 0.0, self._begin(partition, state)
+        else:
+            changed, dangling = self._pull(partition, state, message)
+        found: tuple[tuple[int, np.ndarray], ...] = ()
+        if numbering.n_partitions == 1:
+            state.contribution, state.passed_on = state.passed_on, state.contribution
+        else:
+            found = ((partition.first, partition.memory.get(state.passed_on)),)
+        work = Work(
             frontier_vertices=numbering.n_rows,
             edges_examined=partition.into.n_arcs if message.level else 0,
-            kernel_seconds=time.perf_counter() - start,
-            exchanged_bytes=0 if sent is None else sent.nbytes,
             scout_count=numbering.n_arcs,
+            exchanged_bytes=0 if sent is None else sent.nbytes,
         )
-        return Reply(found, changed, dangling, (record,))
+        return RankReply(found, changed, dangling), work
 
     def _begin(self, partition: Partition, state: RankState) -> float:
         """What rows pass on to begin with; returns the rank of those that pass on nothing."""
         for padded in (state.passed_on, state.contribution):
             padded[partition.n_rows :] = 0
-        dangling: float = partition.memory.rank_kernels.begin_ranks(
+        dangling: float = partition.memory.kernels("pagerank").begin_ranks(
             state.out_degree, state.share, state.rank, state.passed_on
         )
         return dangling
 
     def _pull(
-        self, partition: Partition, state: RankState, message: Message
+        self, partition: Partition, state: RankState, message: RankMessage
     ) -> tuple[float, float]:
         memory, contribution = partition.memory, state.contribution
         if message.contribution is not None:
             contribution = memory.put(message.contribution)
-        changed, dangling = memory.rank_kernels.pull_ranks(
+        changed, dangling = memory.kernels("pagerank").pull_ranks(
             partition.into.indptr,
             partition.into.indices,
             state.out_degree,
@@ -202,16 +201,17 @@ class PageRank:
         )
         return changed, dangling
 
-    def message(self, numbering: Numbering, replies: Sequence[Reply]) -> Reply:
+    def combine(self, numbering: Numbering, replies: Sequence[RankReply]) -> RankReply:
         """One reply for a worker's partitions."""
-        return Reply(
+        return RankReply(
             tuple(piece for reply in replies for piece in reply.contributions),
             sum(reply.changed for reply in replies),
             sum(reply.dangling for reply in replies),
-            tuple(record for reply in replies for record in reply.records),
         )
 
-    def reduce(self, numbering: Numbering, message: Message, replies: Sequence[Reply]) -> Message:
+    def reduce(
+        self, numbering: Numbering, message: RankMessage, replies: Sequence[RankReply]
+    ) -> RankMessage:
         """Put together what all pass on, and see how much has changed."""
         contribution: np.ndarray | None = None
         if numbering.n_partitions > 1:
@@ -226,30 +226,32 @@ class PageRank:
             moved = abs(message.inflow - message.inflow_before) * self.isolated_share
             changed = sum(reply.changed for reply in replies) + moved
         enough = self.limit is not None and changed < self.limit
-        kind = LastMessage if enough or message.level == self.most_iterations else Message
+        kind = LastRankMessage if enough or message.level == self.most_iterations else RankMessage
         inflow = 1 - self.damping + self.damping * lost
         return kind(message.level + 1, contribution, inflow, message.inflow, changed)
 
-    def done(self, message: Message) -> bool:
+    def is_done(self, message: RankMessage) -> bool:
         """Whether enough iterations were made."""
-        return isinstance(message, LastMessage)
+        return isinstance(message, LastRankMessage)
 
-    def close(self, partition: Partition, state: RankState, message: Message) -> None:
+    def close(self, partition: Partition, state: RankState, message: RankMessage) -> None:
         """Remember how it ended."""
-        state.check_level(message.level)
         state.last = message
 
-    def owed(self, partition: Partition, state: RankState) -> tuple[()]:
+    def collect_owed(self, partition: Partition, state: RankState) -> tuple[()]:
         """Nothing: ranks are computed where they belong."""
         return ()
 
     def settle(self, partition: Partition, state: RankState, owed: Sequence[tuple[()]]) -> RankPart:
         """The ranks of own rows."""
         assert state.last is not None
-        last, memory = state.last, partition.memory
-        with memory.active():
-            rank = memory.get(state.rank)
+        last, rank = state.last, partition.memory.get(state.rank)
         return RankPart(partition.first, rank, last.level - 1, last.inflow_before, last.changed)
+
+    def count_edges(self, graph: Outline, numbering: Numbering, levels: LevelTable) -> int:
+        """All edges, once for each iteration: the first superstep only begins."""
+        n_edges = numbering.n_arcs if graph.directed else numbering.n_arcs // 2
+        return n_edges * max(0, levels.n_levels - 1)
 
 
 @functools.cache
@@ -258,4 +260,4 @@ def _warm_kernels(indptr_dtype: str, device: Device, dtype: type, equal_shares: 
     partitions = partitions_on(tiny_graph(indptr_dtype), 1, device)
     limit = _ROUGH / 2 if dtype is np.float64 else None
     ids, weights = (None, None) if equal_shares else (np.array([0]), np.array([1.0]))
-    run_search(PageRank(0.85, 8, 0.0, limit, 1, ids, weights), partitions, Share())
+    run_program(PageRank(0.85, 8, 0.0, limit, 1, ids, weights), partitions, Share())

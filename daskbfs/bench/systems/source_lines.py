@@ -22,7 +22,7 @@ _FRAMEWORK = (
 """What any implementation would share: generation, files, validation; and what only shows."""
 _ROOTS = {
     True: (
-        "engine.drivers.direct",
+        "engine.superstep",
         "algorithms.bfs.program",
         "algorithms.bfs.direction",
         "graph.build",

@@ -2,24 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+import numpy as np
+
 from daskbfs.cluster.threads import Share
+from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.program import Program
-from daskbfs.engine.superstep import Outcome, run_search
-from daskbfs.graph.graph import Graph
-from daskbfs.partition.layout import lay_out
-from daskbfs.partition.numbering import number
+from daskbfs.engine.results import LocalResult
+from daskbfs.engine.superstep import run_program
+from daskbfs.graph.graph import Graph, Outline
+from daskbfs.partition.layout import Layout, lay_out
+from daskbfs.partition.numbering import Numbering, number
 from daskbfs.partition.partition import Partition, cut
 
 
-def search(partition: Partition, program: Program, share: Share) -> Outcome:
-    """Run a program over a graph that is one partition."""
-    return run_search(program, [partition], share)
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeGraph:
+    """A graph as one partition in this process."""
 
+    graph: Outline
+    layout: Layout
+    partition: Partition
+    warmed: set[type] = field(default_factory=set)
+    """Programs that this process is ready for."""
 
-def whole(graph: Graph) -> Partition:
-    """The graph as one partition, made once."""
-    if "whole" not in graph.derived:
+    @classmethod
+    def of(cls, graph: Graph) -> WholeGraph:
+        """The same for each run of a graph; nothing is copied."""
+        return graph.derive(cls, lambda: cls._make(graph))
+
+    @classmethod
+    def _make(cls, graph: Graph) -> WholeGraph:
         layout = lay_out(graph, 1)
-        graph.derived["whole"] = cut(graph, layout, 0, number(graph, layout))
-    partition: Partition = graph.derived["whole"]
-    return partition
+        return cls(graph, layout, cut(graph, layout, 0, number(graph, layout)))
+
+    @property
+    def place(self) -> np.ndarray:
+        """Global id of each vertex, by its index."""
+        return self.graph.order
+
+    @property
+    def n_partitions(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def numbering(self) -> Numbering:
+        """Global ids of rows."""
+        return self.partition.numbering
+
+    async def warm(self, program: Program) -> None:
+        """Load a program's kernels."""
+        if type(program) not in self.warmed:
+            dtype = str(self.partition.out.indptr.dtype)
+            program.warm_kernels(dtype, 1, [self.partition])
+            self.warmed.add(type(program))
+
+    def expect_levels(self, algorithm: str, n: int) -> None:
+        """Nothing is prepared ahead here."""
+
+
+async def run(
+    whole: WholeGraph, program: Program, attempt: Attempt, threads: int | None
+) -> LocalResult:
+    """Run a program here; never waits."""
+    return LocalResult(run_program(program, [whole.partition], Share(threads)))

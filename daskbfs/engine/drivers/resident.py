@@ -1,6 +1,6 @@
-"""The resident driver: a search is one task on each worker, which runs all levels.
+"""The resident driver: a run is one task on each worker, which computes all levels.
 
-Where one worker holds all partitions, nothing leaves it. Several exchange frontiers by mail
+Where one worker holds all partitions, nothing leaves it. Several exchange messages by mail
 (:mod:`daskbfs.engine.exchange.mail`), as in waves: Dask has less to do, and less to show.
 """
 
@@ -9,34 +9,34 @@ from __future__ import annotations
 from typing import Any
 
 from daskbfs.cluster.futures import wait_all
-from daskbfs.distribution.placed_partitions import Holding
+from daskbfs.distribution.placed_partitions import PlacedPartitions
 from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.program import Program
-from daskbfs.engine.remote_result import Placed
-from daskbfs.engine.tasks import run_levels, run_search
+from daskbfs.engine.results import RemoteResult
+from daskbfs.engine.tasks import run_levels, run_program
 
 
-async def search(
-    holding: Holding, program: Program, attempt: Attempt, threads: int | None
-) -> Placed:
+async def run(
+    placed: PlacedPartitions, program: Program, attempt: Attempt, threads: int | None
+) -> RemoteResult:
     """Run a program where its partitions are."""
-    shares = holding.shares(threads)
-    task: Any = run_levels if len(attempt.workers) > 1 else run_search
-    with holding.annotated():
+    shares = placed.shares(threads)
+    task: Any = run_levels if len(attempt.workers) > 1 else run_program
+    with placed.annotated():
         parts = [
-            holding.client.submit(
+            placed.client.submit(
                 task,
                 program,
-                holding.held_by(worker),
+                placed.held_by(worker),
                 shares[worker],
                 attempt,
-                key=(holding.task_group(task.__name__), attempt.run, w),
+                key=(placed.task_group(task.__name__), attempt.run, w),
                 workers=[worker],
                 pure=False,
             )
             for w, worker in enumerate(attempt.workers)
         ]
-    found = Placed(holding, parts)
+    found = RemoteResult(placed, parts)
     try:
         await wait_all(parts)
     except BaseException:

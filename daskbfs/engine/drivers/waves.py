@@ -1,6 +1,6 @@
 """The waves driver: for each level one task on each worker, then a gather on the coordinator.
 
-Levels are submitted ahead, and every task is on its worker before its turn comes: frontiers travel
+Levels are submitted ahead, and every task is on its worker before its turn comes: messages travel
 by mail (:mod:`daskbfs.engine.exchange.mail`), so neither the client nor the scheduler stands
 between two levels.
 """
@@ -15,24 +15,24 @@ from distributed import Future
 
 from daskbfs import config
 from daskbfs.cluster.futures import wait_all
-from daskbfs.distribution.placed_partitions import Holding
+from daskbfs.distribution.placed_partitions import PlacedPartitions
 from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.program import Program
-from daskbfs.engine.remote_result import Placed
-from daskbfs.engine.tasks import aggregate_parents, expand_level, gather_frontier, open_states
+from daskbfs.engine.results import RemoteResult
+from daskbfs.engine.tasks import compute_level, gather_level, open_states, settle_result
 
 Key = tuple[str | int, ...]
 _MANY = 2**31
-_FEW_LEFT = 2  # levels ahead of the search: time to submit more
-_FIRST = 2**40  # priority: a worker runs the tasks of a search in the order of their levels
-_TURNS = 3  # of a level: wave, gather, and the aggregation where a search is expected to end
+_FEW_LEFT = 2  # levels ahead of the run: time to submit more
+_FIRST = 2**40  # priority: a worker runs the tasks of a run in the order of their levels
+_TURNS = 3  # of a level: wave, gather, and the aggregation where a run is expected to end
 
 
 class _Tasks:
     """A graph of pinned tasks, to be submitted as one."""
 
-    def __init__(self, holding: Holding) -> None:
-        self._holding = holding
+    def __init__(self, placed: PlacedPartitions) -> None:
+        self._placed_partitions = placed
         self._tasks: dict[Key, tuple[Any, ...]] = {}
         self._workers: dict[Key, str] = {}
         self._priorities: dict[Key, int] = {}
@@ -41,7 +41,7 @@ class _Tasks:
         self, worker: str, name: Key, priority: int, function: Callable[..., Any], *arguments: Any
     ) -> Key:
         """Put a task on a worker; returns its key."""
-        key = (self._holding.task_group(function.__name__), *name)
+        key = (self._placed_partitions.task_group(function.__name__), *name)
         self._tasks[key] = (function, *arguments)
         self._workers[key] = worker
         self._priorities[key] = priority
@@ -56,41 +56,44 @@ class _Tasks:
             "priority": self._priorities.__getitem__,
             "allow_other_workers": False,
         }
-        with self._holding.annotated(**pinned):
-            futures: list[Future] = self._holding.client.get(self._tasks, keys, sync=False)
+        with self._placed_partitions.annotated(**pinned):
+            futures: list[Future] = self._placed_partitions.client.get(
+                self._tasks, keys, sync=False
+            )
         return futures
 
 
-async def search(
-    holding: Holding, program: Program, attempt: Attempt, threads: int | None
-) -> Placed:
+async def run(
+    placed: PlacedPartitions, program: Program, attempt: Attempt, threads: int | None
+) -> RemoteResult:
     """Run a program in waves."""
-    return await _Waves(holding, program, attempt, threads).search()
+    return await _Waves(placed, program, attempt, threads).run()
 
 
 class _Waves:
-    """One search in waves."""
+    """One run in waves."""
 
     def __init__(
-        self, holding: Holding, program: Program, attempt: Attempt, threads: int | None
+        self, placed: PlacedPartitions, program: Program, attempt: Attempt, threads: int | None
     ) -> None:
-        self.holding = holding
+        self.placed = placed
         self.program = program
         self.attempt = attempt
         self.workers = attempt.workers
-        self.shares = holding.shares(threads)
+        self.shares = placed.shares(threads)
         self.n_levels = 0
         """Levels submitted so far."""
-        self.expected = min(holding.n_levels or _MANY, config.get("waves.levels-ahead"))
-        """Levels that the search will take, going by the one before."""
+        expected = placed.expected_levels(program.algorithm) or _MANY
+        self.expected = min(expected, config.get("waves.levels-ahead"))
+        """Levels that the run will take, going by the one before."""
         self.held: list[Future] = []
-        """Keeps levels ahead alive until the search is over."""
+        """Keeps levels ahead alive until the run is over."""
 
-    async def search(self) -> Placed:
-        """Run all levels, and bring parents to the rows that they belong to."""
-        first = self.program.first(self.holding.numbering)
-        n_ahead = 0 if self.program.done(first) else self.expected + 1
-        tasks = _Tasks(self.holding)
+    async def run(self) -> RemoteResult:
+        """Run all levels, and bring results to the rows that they belong to."""
+        first = self.program.first_message(self.placed.numbering)
+        n_ahead = 0 if self.program.is_done(first) else self.expected + 1
+        tasks = _Tasks(self.placed)
         ends = self._add_ends(tasks)
         levels = self._add_levels(tasks, n_ahead)
         futures = tasks.submit([*ends, *levels])
@@ -106,12 +109,12 @@ class _Waves:
             _drop(ended)
             for future in self.held:  # the caller may keep an error, and so this frame, for long
                 future.release()
-        return Placed(self.holding, parts)
+        return RemoteResult(self.placed, parts)
 
     async def _keep_ahead(
         self, levels: list[Future], n_ahead: int, ended: asyncio.Future[None]
     ) -> None:
-        """Submit more levels as the search goes on; returns when it needs no more."""
+        """Submit more levels as the run goes on; returns when it needs no more."""
         while levels:
             gathers = levels[len(self.workers) :: len(self.workers) + 1]
             watched = gathers[-min(len(gathers), _FEW_LEFT)]
@@ -126,12 +129,12 @@ class _Waves:
             if watched.type is not int:  # the last level is gathered
                 return
             n_ahead = min(2 * n_ahead, config.get("waves.most-levels-ahead"))
-            more = _Tasks(self.holding)
+            more = _Tasks(self.placed)
             levels = more.submit(self._add_levels(more, n_ahead))
             self.held += levels
 
     def _add_ends(self, tasks: _Tasks) -> list[Key]:
-        """Add what a search starts and ends with; returns the keys of the parts, then of states."""
+        """Add what a run starts and ends with; returns the keys of the parts, then of states."""
         run = self.attempt.run
         parts, states = [], []
         for w, worker in enumerate(self.workers):
@@ -142,7 +145,7 @@ class _Waves:
                     _FIRST,
                     open_states,
                     self.program,
-                    self.holding.held_by(worker),
+                    self.placed.held_by(worker),
                     self.shares[worker],
                     self.attempt,
                 )
@@ -152,7 +155,7 @@ class _Waves:
                     worker,
                     (run, w),
                     _FIRST - _TURNS * self.expected,
-                    aggregate_parents,
+                    settle_result,
                     run,
                 )
             )
@@ -166,9 +169,9 @@ class _Waves:
         for level in range(first, self.n_levels):
             turn = _FIRST - _TURNS * level
             for w, worker in enumerate(self.workers):
-                keys.append(tasks.add(worker, (run, level, w), turn - 1, expand_level, run, level))
+                keys.append(tasks.add(worker, (run, level, w), turn - 1, compute_level, run, level))
             coordinator = self.attempt.coordinator
-            keys.append(tasks.add(coordinator, (run, level), turn - 2, gather_frontier, run, level))
+            keys.append(tasks.add(coordinator, (run, level), turn - 2, gather_level, run, level))
         return keys
 
 

@@ -1,8 +1,8 @@
-"""Mail between the workers of a search: what one level owes the next goes from worker to worker.
+"""Mail between the workers of a run: what one level owes the next goes from worker to worker.
 
 The scheduler starts tasks; it does not stand between two levels. Every attempt has a mailbox on
 each of its workers. A task that waits for mail gives its place to others after a moment, so that
-two searches on the same workers cannot block each other, and ends when its result is not wanted.
+two runs on the same workers cannot block each other, and ends when its result is not wanted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Abandoned(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a search: its name, and the workers that take part."""
+    """One attempt at a run: its name, and the workers that take part."""
 
     run: str
     workers: tuple[str, ...]
@@ -118,7 +118,7 @@ class Mailbox:
             if self._changed.wait(patience_seconds):
                 continue
             if not _wanted():
-                raise Abandoned("the search was cancelled")
+                raise Abandoned("the run was cancelled")
             _let_others_in()
             patience_seconds = _LOOK_SECONDS
 
@@ -182,7 +182,7 @@ class Mailboxes:
         box = self._boxes.get(run)
         if box is None and run in self._closed:  # a task that started late
             box = Mailbox()
-            box.fail(Abandoned("the search is over"))
+            box.fail(Abandoned("the run is over"))
         elif box is None:
             box = self._boxes.setdefault(run, Mailbox())
             self._forget_unopened()
@@ -245,7 +245,7 @@ class Mailboxes:
     def tell(self, attempt: Attempt, error: BaseException) -> None:
         """Tell all workers of an attempt that a task of it failed: they wait for its mail.
 
-        Of a search that was cancelled they are told too: one that has not begun never will, and
+        Of a run that was cancelled they are told too: one that has not begun never will, and
         would keep what the others have sent it.
         """
         box = self.box(attempt.run)

@@ -15,7 +15,7 @@ from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.warmup import warm_kernels
 from daskbfs.algorithms.pagerank.api import _program as rank_program
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_search
+from daskbfs.engine.superstep import run_program
 from daskbfs.kernels.cpu import bfs as cpu
 from daskbfs.kernels.cpu import pagerank
 from daskbfs.kernels.gpu import bfs as gpu
@@ -127,7 +127,7 @@ def test_two_searches_at_once_do_not_share_buffers(kron12):
     place = layout.global_id[kron12.order]
 
     def found(source):
-        outcome = run_search(_program(kron12, source, place), [partition], Share(1))
+        outcome = run_program(_program(kron12, source, place), [partition], Share(1))
         return source, outcome.parts[0].values[place]
 
     with ThreadPoolExecutor(4) as pool:
@@ -139,7 +139,7 @@ def test_two_searches_at_once_do_not_share_buffers(kron12):
 
 @pytest.mark.parametrize("n_partitions", [1, 2, 4])
 @pytest.mark.parametrize("limit", [800_000, 1_200_000, 2_000_000])
-def test_rows_and_leases_keep_to_the_limit(kron12, n_partitions, limit):
+def test_rows_and_states_keep_to_the_limit(kron12, n_partitions, limit):
     layout = lay_out(kron12, n_partitions, n_cpu=0, cpu_share=0.0)
     numbering = number(kron12, layout).on(EMULATED, limit)
     try:
@@ -149,7 +149,7 @@ def test_rows_and_leases_keep_to_the_limit(kron12, n_partitions, limit):
         assert limit < 2_000_000
         return
     memory = numbering.memory
-    states = sum(BFS(0, 1, None).open(partition, None).nbytes for partition in partitions)
+    states = sum(BFS(0, 1, None).open_state(partition).nbytes for partition in partitions)
     held = sum(a.nbytes for p in partitions for a in (p.out.indptr, p.out.hub, p.hub_vertex))
     held += sum(p.out.indices.device_bytes for p in partitions) + numbering.__sizeof__()
     assert held + states <= memory.used_bytes <= limit
@@ -288,13 +288,13 @@ def test_ranks_do_not_mix_arrays_of_host_and_device(monkeypatch, kron12, devices
 
 
 @pytest.mark.parametrize("n_partitions", [1, 3])
-def test_a_lease_for_ranks_takes_no_more_than_one_for_a_search(kron12, n_partitions):
+def test_a_state_for_ranks_takes_no_more_than_one_for_a_search(kron12, n_partitions):
     partitions, place = held(kron12, [EMULATED] * n_partitions)
     program = rank_program(kron12, None, 0.85, None, 20, place)
     for partition in partitions:
         arriving = 0 if n_partitions == 1 else 4 * place.max()
         state = partition.memory._state_bytes(partition.out)
-        assert program.open(partition, None).nbytes + arriving <= state
+        assert program.open_state(partition).nbytes + arriving <= state
 
 
 @pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up"])
