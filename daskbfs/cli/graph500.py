@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daskbfs.cli.options import (
-    Where,
-    check_json,
-    cluster_options,
-    json_option,
-    plain_errors,
-    quiet_option,
-    speaker,
-    write_json,
-)
+from daskbfs.cli import options
 
 if TYPE_CHECKING:
     from daskbfs.bench.graph500 import Outcome
@@ -50,23 +41,23 @@ _GENERATORS = ("fast", "reference")
     help="Of graph and keys.  [default: 1; with the reference generator 2, whose graph is the "
     "official one]",
 )
-@cluster_options
+@options.cluster_options
 @click.option(
     "--energy-seconds",
     type=click.FloatRange(1),
     metavar="SECONDS",
     help="Then repeat the searches for so long, and read the energy counters; at least 1.",
 )
-@json_option("everything")
-@quiet_option("nothing but the official fields")
-@plain_errors
+@options.json_option("everything")
+@options.quiet_option("nothing but the official fields")
+@options.plain_errors
 def graph500(
     scale: int,
     edgefactor: int,
     n_keys: int,
     generator: str,
     seed: int | None,
-    where: Where,
+    where: options.Where,
     energy_seconds: float | None,
     json_file: str | None,
     quiet: bool,
@@ -86,7 +77,7 @@ def graph500(
     from daskbfs.telemetry.levels import EMULATED_NOTE
 
     where.check()
-    check_json(json_file)
+    options.check_json(json_file)
     plan = benchmark.Plan(
         scale=scale,
         edgefactor=edgefactor,
@@ -101,7 +92,7 @@ def graph500(
         energy_seconds=energy_seconds,
     )
     plan.origin()  # mistakes show before a cluster is started
-    say = speaker(quiet, err=True)
+    say = options.speaker(quiet, err=True)
     with where.client() as client, bars(quiet=quiet) as progress:
         outcome = benchmark.run(plan, client, progress, say)
         report = benchmark.report(outcome)
@@ -109,7 +100,7 @@ def graph500(
     if failure is None and json_file != "-":
         click.echo(_fields(outcome))
     if json_file:
-        write_json(report, json_file)
+        options.write_json(report, json_file)
     if failure is not None:
         raise click.ClickException(
             f"the tree from {failure.source} is wrong, so there is no rate: {failure}"

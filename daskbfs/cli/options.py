@@ -90,6 +90,10 @@ def quiet_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     return click.option("--quiet", is_flag=True, help=f"No progress bars, {what}.")
 
 
+plot_option = click.option(
+    "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
+)
+
 _GRAPH_OPTIONS = (
     click.option(
         "--seed",
