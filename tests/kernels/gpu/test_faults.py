@@ -31,10 +31,9 @@ from daskbfs.kernels.gpu.arcs import Arcs
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
-from tests.algorithms import test_mirrors
-from tests.kernels.gpu import test_kernels as test_gpu
 from tests.support import ROOT
-from tests.support.in_process import CPU, EMULATED
+from tests.support.gpu_checks import check_bitmap_and_queue, check_tree
+from tests.support.in_process import CPU, EMULATED, ranked, search, search_mirrored
 
 DIRECTIONS = "beamer", "top_down", "bottom_up"
 MANY_TIMES = 10  # enough for threads to meet, on a machine that lets them run at once
@@ -52,7 +51,7 @@ class Caught(AssertionError):
 def queues():
     """Bitmaps become queues and bitmaps again, and a bitmap's arcs are those of its vertices."""
     for n_words in (7, 257, 1000):
-        test_gpu.test_bitmaps_become_queues_and_bitmaps_again(n_words)
+        check_bitmap_and_queue(n_words)
         rng = np.random.default_rng(n_words)
         words = rng.integers(0, 2**63, n_words, dtype=np.uint64)
         mean_degree = rng.integers(0, 9, n_words).astype(np.float32)
@@ -104,7 +103,7 @@ def mirrors():
     """Searches on a mirror, with the frontier's first words in a cache."""
     graph = kronecker(14)  # its bitmap has more words than a block has threads
     for source in map(int, graph.random_sources(6)):
-        test_gpu.check(graph, source, test_mirrors.search(graph, source, [EMULATED] * 2)[0])
+        check_tree(graph, source, search_mirrored(graph, source, [EMULATED] * 2)[0])
 
 
 def code():
@@ -148,10 +147,8 @@ def n_atomics(kernel, arguments):
 def check_search(graph, devices, direction, **options):
     """A valid tree; and top-down, every reached vertex's arcs were looked at just once."""
     source = int(graph.random_sources(1)[0])
-    parent, records, partitions = test_gpu.search(
-        graph, source, devices, direction=direction, **options
-    )
-    test_gpu.check(graph, source, parent)
+    parent, records, partitions = search(graph, source, devices, direction=direction, **options)
+    check_tree(graph, source, parent)
     if direction == "top_down":
         arcs = int(np.diff(graph.out.indptr)[graph.order[parent >= 0]].sum())
         examined = sum(record.edges_examined for record in records)
@@ -162,7 +159,7 @@ def check_search(graph, devices, direction, **options):
 
 def check_ranks(graph, devices, **options):
     """The CPU's ranks, and as much change in the last iteration."""
-    result, _ = test_gpu.ranked(graph, devices, tolerance=None, iterations=5, **options)
+    result, _ = ranked(graph, devices, tolerance=None, iterations=5, **options)
     expected = daskbfs.pagerank(graph, iterations=5, driver="direct")
     if not np.allclose(result.rank, expected.rank, rtol=1e-5, atol=0):
         raise Caught("the ranks are not those of the CPU")
