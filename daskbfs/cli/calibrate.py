@@ -15,19 +15,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("graph", default="kron:20")
-@click.option(
-    "--sources",
-    "n_sources",
-    type=click.IntRange(1),
-    default=4,
-    show_default=True,
-    help="Search from so many random vertices.",
+@options.count_option(
+    "--sources", "n_sources", default=4, help="Search from so many random vertices."
 )
-@click.option(
+@options.count_option(
     "--rounds",
-    type=click.IntRange(1),
     default=3,
-    show_default=True,
     help="Search each in every way so often, and take the quickest of each level.",
 )
 @click.option(

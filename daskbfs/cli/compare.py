@@ -32,12 +32,8 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
     multiple=True,
     help="Only the systems of this paper; may be repeated.",
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(1),
-    default=8,
-    show_default=True,
-    help="Searches of each system, from the same random vertices.",
+@options.count_option(
+    "--trials", default=8, help="Searches of each system, from the same random vertices."
 )
 @click.option("--peers", is_flag=True, help="Also other packages, as far as they are installed.")
 @click.option(

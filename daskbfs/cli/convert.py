@@ -11,12 +11,12 @@ from daskbfs.cli import options
 @click.argument("source", metavar="IN", type=options.GraphWord())
 @click.argument("target", metavar="OUT", type=click.Path())
 @options.graph_options
-@click.option(
+@options.choice_option(
     "--to-format",
-    type=click.Choice(options.WRITTEN_FORMATS),
+    options.WRITTEN_FORMATS,
     help="What OUT becomes.  [default: what its name tells]",
 )
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.quiet_option()
 @options.plain_errors
 def convert(
     source: str,

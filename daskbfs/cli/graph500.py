@@ -17,22 +17,14 @@ _GENERATORS = ("fast", "reference")
 
 @click.command()
 @click.option("--scale", type=int, required=True, help="The graph has 2**SCALE vertices.")
-@click.option(
-    "--edgefactor", type=click.IntRange(1), default=16, show_default=True, help="Edges per vertex."
+@options.count_option("--edgefactor", default=16, help="Edges per vertex.")
+@options.count_option(
+    "--trials", "n_keys", default=64, help="Search keys; fewer where fewer vertices have edges."
 )
-@click.option(
-    "--trials",
-    "n_keys",
-    type=click.IntRange(1),
-    default=64,
-    show_default=True,
-    help="Search keys; fewer where fewer vertices have edges.",
-)
-@click.option(
+@options.choice_option(
     "--generator",
-    type=click.Choice(_GENERATORS),
+    _GENERATORS,
     default="fast",
-    show_default=True,
     help="'reference' makes the edges and keys of the official code.",
 )
 @click.option(
@@ -79,18 +71,10 @@ def graph500(
     where.check()
     options.check_json(json_file)
     plan = benchmark.Plan(
-        scale=scale,
-        edgefactor=edgefactor,
-        n_keys=n_keys,
-        generator=generator,
-        seed=seed,
-        driver=where.driver,
-        direction=where.direction,
-        strategy=where.strategy,
-        cpu_share=where.cpu_share,
-        threads=where.threads,
-        energy_seconds=energy_seconds,
-    )
+        scale=scale, edgefactor=edgefactor, n_keys=n_keys, generator=generator, seed=seed,
+        driver=where.driver, direction=where.direction, strategy=where.strategy,
+        cpu_share=where.cpu_share, threads=where.threads, energy_seconds=energy_seconds,
+    )  # fmt: skip
     plan.origin()  # mistakes show before a cluster is started
     say = options.speaker(quiet, err=True)
     with where.client() as client, bars(quiet=quiet) as progress:

@@ -23,9 +23,7 @@ from daskbfs.cli import options
     show_default=True,
     help="Stop when ranks change by less than this times the number of vertices, together.",
 )
-@click.option(
-    "--max-iterations", type=click.IntRange(1), default=100, show_default=True, help="Then give up."
-)
+@options.count_option("--max-iterations", default=100, help="Then give up.")
 @click.option("--iterations", type=click.IntRange(1), help="Make exactly so many.")
 @click.option(
     "--top", type=click.IntRange(0), default=10, show_default=True, help="Vertices to show."

@@ -11,11 +11,10 @@ _ALGORITHMS = ("bfs", "pagerank")
 
 @click.command()
 @options.graph_argument
-@click.option(
+@options.choice_option(
     "--strategy",
-    type=click.Choice(options.CHOSEN_STRATEGIES),
+    options.CHOSEN_STRATEGIES,
     default="auto",
-    show_default=True,
     help="Who gets what: CPUs the highest degrees, the lowest, or any; mirror gives all to CPUs, "
     "and to GPUs once more.",
 )
@@ -32,12 +31,8 @@ _ALGORITHMS = ("bfs", "pagerank")
     "[default: fit with --gpu-memory, else as configured: 0.5]",
 )
 @click.option("--gpu-memory", metavar="SIZE", help="Of each accelerator, for example 16GiB.")
-@click.option(
-    "--algorithm",
-    type=click.Choice(_ALGORITHMS),
-    default="bfs",
-    show_default=True,
-    help="What --strategy auto is to serve.",
+@options.choice_option(
+    "--algorithm", _ALGORITHMS, default="bfs", help="What --strategy auto is to serve."
 )
 @options.graph_options
 @options.json_option("the figures")
