@@ -44,9 +44,8 @@ def browser():
 @pytest.fixture(scope="module")
 def crew(tmp_path_factory):
     """A scheduler that knows nothing of us, and two workers."""
-    crew = Crew(2, tmp_path_factory.mktemp("crew"))
-    yield crew
-    crew.close()
+    with contextlib.closing(Crew(2, tmp_path_factory.mktemp("crew"))) as crew:
+        yield crew
 
 
 @contextlib.contextmanager
