@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import signal
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
-from daskbfs import __version__
 from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.algorithms.pagerank.api import pagerank
+from daskbfs.bench import options
 from daskbfs.graph.build import build_graph
 from daskbfs.graph.graph import Graph
 from daskbfs.io.spec import open_origin
@@ -70,7 +68,7 @@ def neighbours(n: int) -> Iterator[Neighbours]:
 @click.argument("graphs", nargs=-1)
 @click.option("--busy", type=click.IntRange(1), default=2, show_default=True, help="Neighbours.")
 @click.option("--sources", type=click.IntRange(1), default=8, show_default=True, help="A round.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
+@options.rounds_option(5)
 @click.option(
     "--pagerank",
     "ranked",
@@ -81,8 +79,8 @@ def neighbours(n: int) -> Iterator[Neighbours]:
     help="Time iterations of PageRank on this graph; may be repeated.",
 )
 @click.option("--driver", type=click.Choice(("direct", "resident")), default="direct")
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.json_option
+@options.quiet_option
 def main(
     graphs: tuple[str, ...],
     busy: int,
@@ -108,15 +106,8 @@ def main(
             rows.append({"work": f"pagerank {spec}", "seconds": _timed(work, others, busy, rounds)})
             click.echo(_line(rows[-1], busy, first=len(rows) == 1))
     click.echo(f"threads wait by {describe_waiting()}")
-    if json_file:
-        report: dict[str, Any] = {
-            "daskbfs": __version__,
-            "machine": hardware.describe(),
-            "driver": driver,
-            "waiting": describe_waiting(),
-            "rows": rows,
-        }
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    figures = {"driver": driver, "waiting": describe_waiting(), "rows": rows}
+    options.write_report(figures, json_file)
 
 
 def _searches(graph: Graph, n: int, driver: str) -> list[Callable[[], float]]:

@@ -13,7 +13,6 @@ graph and from the same sources, so that machine noise hits both. The file defin
 from __future__ import annotations
 
 import importlib
-import json
 import multiprocessing
 import sys
 import time
@@ -24,8 +23,8 @@ from typing import Any
 import click
 import numpy as np
 
-from daskbfs import __version__
 from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.bench import options
 from daskbfs.graph.build import construct
 from daskbfs.graph.edge_stream import ArrayEdges
 from daskbfs.graph.generators import KroneckerEdges, kronecker
@@ -43,8 +42,8 @@ _REFERENCE_PIECE = 512  # words of the reference's counters
 @click.option("--reference", type=click.Path(exists=True), help="Another search, as a Python file.")
 @click.option("--resident", is_flag=True, help="Time searches by a Dask worker in here too.")
 @click.option("--construction", is_flag=True, help="Time Kernel 1 too, and take its peak memory.")
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.json_option
+@options.quiet_option
 def main(
     scales: tuple[int, ...],
     n_sources: int,
@@ -55,7 +54,7 @@ def main(
     quiet: bool,
 ) -> None:
     """Time kernels and searches on Kronecker graphs of edgefactor 16."""
-    report: dict[str, Any] = {"daskbfs": __version__, "machine": hardware.describe(), "scales": {}}
+    by_scale: dict[int, dict[str, Any]] = {}
     for scale in scales or (22,):
         figures: dict[str, Any] = {}
         load = _load_reference(reference) if reference else None
@@ -66,10 +65,9 @@ def main(
                     figures[name] = _in_fresh_process(timed, scale)
             graph = kronecker(scale, progress=progress)
             figures |= time_searches(graph, n_sources, load, resident=resident, progress=progress)
-        report["scales"][scale] = figures
+        by_scale[scale] = figures
         _show(scale, figures)
-    if json_file:
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    options.write_report({"scales": by_scale}, json_file)
 
 
 def time_searches(

@@ -7,31 +7,28 @@ all. Medians over some rounds, in turns; the conversion, which networkx does onc
 from __future__ import annotations
 
 import functools
-import json
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
-from daskbfs import __version__
+from daskbfs.bench import options
 from daskbfs.bench.trials import timed_in_turns
 from daskbfs.graph.generators import kronecker
 from daskbfs.interop.convert import to_networkx
-from daskbfs.machine import hardware
 from daskbfs.progress import bars
 
 _BACKENDS = ("networkx", "daskbfs")
 
 
 @click.command()
-@click.option("--scale", type=int, default=16, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.scale_option(16)
+@options.rounds_option(3)
+@options.json_option
+@options.quiet_option
 def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     """Time functions of networkx, with and without daskbfs."""
     import networkx as nx
@@ -57,10 +54,7 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
         theirs, ours = (median[f"{name}, {backend}"] for backend in _BACKENDS)
         rows.append({"name": name, "networkx_seconds": theirs, "daskbfs_seconds": ours})
         click.echo(f"{name:36} {theirs * 1e3:9.1f} ms {ours * 1e3:9.1f} ms {theirs / ours:7.1f} x")
-    if json_file:
-        report = {"daskbfs": __version__, "machine": hardware.describe(), "scale": scale}
-        report |= {"first_seconds": first, "rows": rows}
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    options.write_report({"scale": scale, "first_seconds": first, "rows": rows}, json_file)
 
 
 def _calls(nx: Any, graph: Any) -> dict[str, Callable[..., Any]]:

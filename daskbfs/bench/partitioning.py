@@ -8,18 +8,16 @@ exchange included; kernel times, the slowest worker's at each level, stand besid
 from __future__ import annotations
 
 import functools
-import json
 import statistics
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 from distributed import Client
 
-from daskbfs import __version__
 from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.bench import options
 from daskbfs.cluster.local import local_cluster
 from daskbfs.distribution.distributed_graph import DistributedGraph, distribute, distribute_graph
 from daskbfs.graph.generators import kronecker, uniform
@@ -45,9 +43,9 @@ _NOISE = 1.05  # what two rates must differ by to be called different
     multiple=True,
     help=f"Of the edges for the first worker; may be repeated.  [default: {SHARES}]",
 )
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
+@options.json_option
 @click.option("--plot", "plot_file", type=click.Path(), help="Draw them to this .png or .svg.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.quiet_option
 def main(
     scales: tuple[int, ...],
     n_sources: int,
@@ -61,8 +59,6 @@ def main(
     if plot_file:
         check_picture(plot_file)
     report: dict[str, Any] = {
-        "daskbfs": __version__,
-        "machine": hardware.describe(),
         "devices": f"{n_workers} CPU workers on {hardware.n_cores()} cores",
         "sweeps": [],
     }
@@ -81,8 +77,7 @@ def main(
                 )
     for swept in report["sweeps"]:
         click.echo("\n".join(told(swept)))
-    if json_file:
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    options.write_report(report, json_file)
     if plot_file:
         save(picture(report), plot_file)
 

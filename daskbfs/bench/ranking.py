@@ -8,26 +8,23 @@ process.
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from numba import njit, prange
 
-from daskbfs import __version__
 from daskbfs.algorithms.pagerank.api import pagerank
+from daskbfs.bench import options
 from daskbfs.bench.trials import timed_in_turns
 from daskbfs.graph.generators import kronecker
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_arcs
 from daskbfs.kernels.cpu.pagerank import pull_ranks
 from daskbfs.kernels.threads import n_threads
-from daskbfs.machine import hardware
 from daskbfs.progress import bars, silent
 
 _DAMPING = 0.85
@@ -44,10 +41,10 @@ def plain_pull(indptr, indices, contribution, base, rank):  # type: ignore[no-un
 
 
 @click.command()
-@click.option("--scale", type=int, default=22, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=9, show_default=True)
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.scale_option(22)
+@options.rounds_option(9)
+@options.json_option
+@options.quiet_option
 def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     """Time iterations of PageRank on a Kronecker graph."""
     with bars(quiet=quiet) as progress:
@@ -61,8 +58,6 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
         }
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     report: dict[str, Any] = {
-        "daskbfs": __version__,
-        "machine": hardware.describe(),
         "scale": scale,
         "arcs": graph.n_arcs,
         "iteration_seconds": medians,
@@ -73,8 +68,7 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
         click.echo(f"{name:24} {median * 1e3:8.2f} ms an iteration, {ratio:.2f} x ours")
     for driver, taken in whole.items():
         click.echo(f"{driver:24} {taken * 1e3:8.2f} ms an iteration, end to end over 20")
-    if json_file:
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    options.write_report(report, json_file)
 
 
 def _ways(graph: Graph) -> dict[str, Callable[[], Any]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import statistics
 import sys
 import tempfile
@@ -19,11 +18,10 @@ from typing import Any
 
 import click
 
-from daskbfs import __version__
+from daskbfs.bench import options
 from daskbfs.bench.trials import timed_in_turns
 from daskbfs.io import converter, open_file, read_graph
 from daskbfs.io.spec import open_origin
-from daskbfs.machine import hardware
 from daskbfs.progress import Progress, bars
 
 _FORMATS = ("el", "el.gz", "el.zst", "csv", "mtx", "parquet", "npz", "sg", "dbfs")
@@ -31,7 +29,7 @@ _MEGABYTE = 1e6
 
 
 @click.command()
-@click.option("--scale", type=int, default=20, show_default=True)
+@options.scale_option(20)
 @click.option(
     "--format",
     "suffixes",
@@ -39,9 +37,9 @@ _MEGABYTE = 1e6
     multiple=True,
     help="Only these; may be repeated.  [default: all]",
 )
-@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.rounds_option(3)
+@options.json_option
+@options.quiet_option
 def main(
     scale: int, suffixes: tuple[str, ...], rounds: int, json_file: str | None, quiet: bool
 ) -> None:
@@ -58,24 +56,18 @@ def main(
             kind: file.stat().st_size for file in files for kind in [file.name.partition(".")[2]]
         }
         seconds = timed_in_turns(ways, rounds, progress)
-    report: dict[str, Any] = {
-        "daskbfs": __version__,
-        "machine": hardware.describe(),
-        "scale": scale,
-    }
-    report["rows"] = []
+    rows = []
     for name, times in seconds.items():
         n_bytes, median = size[name.partition(",")[0]], statistics.median(times)
         rate = n_bytes / median / _MEGABYTE
-        report["rows"].append(
+        rows.append(
             {"name": name, "bytes": n_bytes, "seconds": median, "megabytes_per_second": rate}
         )
         click.echo(
             f"{name:22} {n_bytes / _MEGABYTE:9.1f} MB {median:9.4f} s "
             f"({min(times):.4f} to {max(times):.4f}) {rate:10.1f} MB/s"
         )
-    if json_file:
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    options.write_report({"scale": scale, "rows": rows}, json_file)
 
 
 def _written(folder: Path, scale: int, suffixes: tuple[str, ...], progress: Progress) -> list[Path]:

@@ -10,42 +10,40 @@ confidence.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from daskbfs import __version__, config
+from daskbfs import config
 from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.bench import options
 from daskbfs.cluster.local import local_cluster
 from daskbfs.distribution.distributed_graph import DistributedGraph, distribute
 from daskbfs.graph.generators import kronecker
 from daskbfs.graph.graph import Graph
 from daskbfs.interop.convert import from_edges
-from daskbfs.machine import hardware
 from daskbfs.progress import Progress, bars
 
 _PATHS = {1: (50, 5000), 2: (50,)}  # edges, by the number of workers
 
 
 @click.command()
-@click.option("--scale", type=int, default=22, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=12, show_default=True)
+@options.scale_option(22)
+@options.rounds_option(12)
 @click.option("--sources", "n_sources", type=click.IntRange(1), default=8, show_default=True)
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.json_option
+@options.quiet_option
 def main(scale: int, rounds: int, n_sources: int, json_file: str | None, quiet: bool) -> None:
     """Time searches with telemetry and without, by one worker in here and by two processes."""
     if not config.get("telemetry.enabled"):
         raise click.UsageError("daskbfs.telemetry.enabled is false: there is nothing to compare")
-    report: dict[str, Any] = {"daskbfs": __version__, "machine": hardware.describe(), "cases": []}
+    cases = []
     with bars(quiet=quiet) as progress:
         graph = kronecker(scale, progress=progress)
         for n_workers in (1, 2):
@@ -54,12 +52,11 @@ def main(scale: int, rounds: int, n_sources: int, json_file: str | None, quiet: 
                     placed = distribute(searched, client)
                     figures = compare(placed, rounds, n_sources, progress)
                     figures["workers"] = n_workers
-                    report["cases"].append(figures)
+                    cases.append(figures)
                     placed.release()
-    for figures in report["cases"]:
+    for figures in cases:
         click.echo(told(figures))
-    if json_file:
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    options.write_report({"cases": cases}, json_file)
 
 
 def _path(n_edges: int) -> Graph:

@@ -6,33 +6,29 @@ these, as many trees in a pass as there is room for. Medians over some rounds.
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import click
 
-from daskbfs import __version__
 from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.bench import options
 from daskbfs.bench.graph500 import stored
 from daskbfs.bench.trials import timed_in_turns
 from daskbfs.graph.build import construct
 from daskbfs.graph.generators import KroneckerEdges
 from daskbfs.kernels.tree_checks import MOST_TREES
-from daskbfs.machine import hardware
 from daskbfs.progress import bars
 from daskbfs.validation.trees import Trees
 from daskbfs.validation.validate import validate
 
 
 @click.command()
-@click.option("--scale", type=int, default=22, show_default=True)
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True)
-@click.option("--json", "json_file", type=click.Path(), help="Write the figures to this file.")
-@click.option("--quiet", is_flag=True, help="No progress bars.")
+@options.scale_option(22)
+@options.rounds_option(5)
+@options.json_option
+@options.quiet_option
 def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     """Time the five checks on trees of a Kronecker graph."""
     with bars(quiet=quiet) as progress:
@@ -55,18 +51,12 @@ def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
             f"edges, {MOST_TREES} trees": together,
         }
         seconds = timed_in_turns(ways, rounds, progress)
-    report: dict[str, Any] = {
-        "daskbfs": __version__,
-        "machine": hardware.describe(),
-        "scale": scale,
-    }
-    report["seconds"] = {name: statistics.median(times) for name, times in seconds.items()}
-    for name, median in report["seconds"].items():
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    for name, median in medians.items():
         click.echo(
             f"{name:16} {median:7.3f} s ({min(seconds[name]):.3f} to {max(seconds[name]):.3f})"
         )
-    if json_file:
-        Path(json_file).write_text(json.dumps(report, indent=1) + "\n")
+    options.write_report({"scale": scale, "seconds": medians}, json_file)
 
 
 if __name__ == "__main__":

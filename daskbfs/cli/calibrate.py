@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from daskbfs.cli.options import (
-    GraphChoice,
-    check_json,
-    graph_options,
-    json_option,
-    plain_errors,
-    quiet_option,
-    speaker,
-    write_json,
-)
+from daskbfs.cli import options
 
 if TYPE_CHECKING:
     from daskbfs.bench.calibration import Proposal
@@ -24,19 +15,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("graph", default="kron:20")
-@click.option(
-    "--sources",
-    "n_sources",
-    type=click.IntRange(1),
-    default=4,
-    show_default=True,
-    help="Search from so many random vertices.",
+@options.count_option(
+    "--sources", "n_sources", default=4, help="Search from so many random vertices."
 )
-@click.option(
+@options.count_option(
     "--rounds",
-    type=click.IntRange(1),
     default=3,
-    show_default=True,
     help="Search each in every way so often, and take the quickest of each level.",
 )
 @click.option(
@@ -45,20 +29,20 @@ if TYPE_CHECKING:
     help="cpu=1,gpu=1 times the GPU's levels too, and fits alpha1 and alpha2.  [default: cpu=1]",
 )
 @click.option("--threads", type=click.IntRange(1), help="Threads of kernels.  [default: all cores]")
-@graph_options
+@options.graph_options
 @click.option(
     "--output", type=click.Path(), metavar="FILE", help="Write the numbers to this .yaml file."
 )
-@json_option("all times")
-@quiet_option("nothing but the numbers")
-@plain_errors
+@options.json_option("all times")
+@options.quiet_option("nothing but the numbers")
+@options.plain_errors
 def calibrate(
     graph: str,
     n_sources: int,
     rounds: int,
     devices: str | None,
     threads: int | None,
-    choice: GraphChoice,
+    choice: options.GraphChoice,
     output: str | None,
     json_file: str | None,
     quiet: bool,
@@ -87,7 +71,7 @@ def calibrate(
     if len(kinds) > 2 or kinds[0] is not Device.CPU or kinds[1:] == [Device.CPU]:
         raise click.UsageError(f"--devices {devices}: one CPU, and one GPU beside it or none")
     check_threads(threads)
-    check_json(json_file)
+    options.check_json(json_file)
     if output:
         require_target(Path(output))
         if Path(output).exists():
@@ -111,9 +95,9 @@ def calibrate(
         with whole_file(Path(output)) as target:
             target.write(text.encode())
     if json_file:
-        write_json(calibration.report(graph, searches, proposals, kinds[-1]), json_file)
+        options.write_json(calibration.report(graph, searches, proposals, kinds[-1]), json_file)
     if json_file != "-":
-        speaker(quiet)(_told(proposals, len(sources)))
+        options.speaker(quiet)(_told(proposals, len(sources)))
         click.echo(text.rstrip() if not output else f"written to {output}")
 
 

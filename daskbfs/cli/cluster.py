@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from daskbfs.cli.options import plain_errors, speaker
+from daskbfs.cli import options
 
 
 @click.command()
@@ -51,7 +51,7 @@ from daskbfs.cli.options import plain_errors, speaker
     help="Write how to connect to this file, for Client(scheduler_file=...).",
 )
 @click.option("--quiet", is_flag=True, help="Say nothing.")
-@plain_errors
+@options.plain_errors
 def cluster(
     devices: str,
     host: str,
@@ -85,7 +85,7 @@ def cluster(
     with HybridCluster(
         *numbers, host=host, security=security, dashboard_address=dashboard
     ) as started:
-        say = speaker(quiet)
+        say = options.speaker(quiet)
         page = started.dashboard_link.removesuffix("/status")
         page += f"/{PAGE}" if can_draw() else " (its page of searches needs 'daskbfs[dashboard]')"
         say(f"{devices} at {started.scheduler_address}, dashboard {page}")

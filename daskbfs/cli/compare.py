@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daskbfs.cli.options import (
-    GraphChoice,
-    Refused,
-    check_json,
-    graph_argument,
-    graph_options,
-    json_option,
-    plain_errors,
-    quiet_option,
-    speaker,
-    write_json,
-)
+from daskbfs.cli import options
 
 if TYPE_CHECKING:
     from daskbfs.bench.systems.race import Row
@@ -28,7 +17,7 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
 
 
 @click.command()
-@graph_argument
+@options.graph_argument
 @click.option(
     "--system",
     "patterns",
@@ -43,12 +32,8 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
     multiple=True,
     help="Only the systems of this paper; may be repeated.",
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(1),
-    default=8,
-    show_default=True,
-    help="Searches of each system, from the same random vertices.",
+@options.count_option(
+    "--trials", default=8, help="Searches of each system, from the same random vertices."
 )
 @click.option("--peers", is_flag=True, help="Also other packages, as far as they are installed.")
 @click.option(
@@ -68,13 +53,11 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
     help="That a system may take for one graph.",
 )
 @click.option("--list", "listing", is_flag=True, help="Only say which systems there are.")
-@graph_options
-@json_option("the figures")
-@click.option(
-    "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
-)
-@quiet_option("no table")
-@plain_errors
+@options.graph_options
+@options.json_option("the figures")
+@options.plot_option
+@options.quiet_option("no table")
+@options.plain_errors
 def compare(
     graph: str,
     patterns: tuple[str, ...],
@@ -84,7 +67,7 @@ def compare(
     commands: tuple[str, ...],
     timeout: float,
     listing: bool,
-    choice: GraphChoice,
+    choice: options.GraphChoice,
     json_file: str | None,
     plot_file: str | None,
     quiet: bool,
@@ -118,10 +101,10 @@ def compare(
         return
     if choice.directed:
         raise click.UsageError("the papers search undirected graphs: leave --directed out")
-    check_json(json_file)
+    options.check_json(json_file)
     if plot_file:
         check_picture(plot_file)
-    say = speaker(quiet or json_file == "-")
+    say = options.speaker(quiet or json_file == "-")
     with bars(quiet=quiet) as progress:
         courses = [
             side_by_side.Course.of(
@@ -141,7 +124,7 @@ def compare(
 
         rows = side_by_side.compare(courses, systems, timeout=timeout, told=told, progress=progress)
     if json_file:
-        write_json(side_by_side.report(rows), json_file)
+        options.write_json(side_by_side.report(rows), json_file)
     if any(row.emulated for row in rows):
         click.echo(EMULATED_NOTE, err=True)
     if plot_file and any(row.harmonic_mean_teps for row in rows):
@@ -150,7 +133,7 @@ def compare(
     if wrong:
         raise click.ClickException(f"{wrong[0].name} found {wrong[0].failure}")
     if all(row.failure for row in rows):
-        raise Refused(f"no system came to an end; {rows[0].name}: {rows[0].failure}")
+        raise options.Refused(f"no system came to an end; {rows[0].name}: {rows[0].failure}")
 
 
 def swept(graph: str) -> list[str]:

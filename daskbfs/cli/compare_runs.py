@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from daskbfs.cli.options import json_option, plain_errors, write_json
-
-if TYPE_CHECKING:
-    pass
+from daskbfs.cli import options
 
 
 @click.command("compare-runs")
 @click.argument("before", metavar="A.json", type=click.Path())
 @click.argument("after", metavar="B.json", type=click.Path())
-@json_option("the figures")
-@plain_errors
+@options.json_option("the figures")
+@options.plain_errors
 def compare_runs(before: str, after: str, json_file: str | None) -> None:
     """Say whether the searches of B are faster than those of A, beyond their scatter.
 
@@ -31,6 +26,6 @@ def compare_runs(before: str, after: str, json_file: str | None) -> None:
 
     report = compare(read_run(before), read_run(after))
     if json_file:
-        write_json(report, json_file)
+        options.write_json(report, json_file)
     if json_file != "-":
         click.echo(told(report))

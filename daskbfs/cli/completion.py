@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from daskbfs.cli.options import plain_errors
+from daskbfs.cli import options
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -14,7 +14,7 @@ _PROGRAM = "daskbfs"
 
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
-@plain_errors
+@options.plain_errors
 def completion(shell: str) -> None:
     """Print what makes SHELL complete commands, options, formats and graphs.
 

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import click
 
-from daskbfs.cli.options import (
-    WRITTEN_FORMATS,
-    GraphChoice,
-    GraphWord,
-    graph_options,
-    plain_errors,
-)
+from daskbfs.cli import options
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=GraphWord())
+@click.argument("source", metavar="IN", type=options.GraphWord())
 @click.argument("target", metavar="OUT", type=click.Path())
-@graph_options
-@click.option(
+@options.graph_options
+@options.choice_option(
     "--to-format",
-    type=click.Choice(WRITTEN_FORMATS),
+    options.WRITTEN_FORMATS,
     help="What OUT becomes.  [default: what its name tells]",
 )
-@click.option("--quiet", is_flag=True, help="No progress bars.")
-@plain_errors
+@options.quiet_option()
+@options.plain_errors
 def convert(
     source: str,
     target: str,
-    choice: GraphChoice,
+    choice: options.GraphChoice,
     to_format: str | None,
     quiet: bool,
 ) -> None:

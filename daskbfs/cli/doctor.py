@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from daskbfs.cli.options import json_option, plain_errors, write_json
+from daskbfs.cli import options
 
 
 @click.command()
-@json_option("the findings")
-@plain_errors
+@options.json_option("the findings")
+@options.plain_errors
 def doctor(json_file: str | None) -> None:
     """Tell what is here: machine, versions, threads, kernels; and what is missing.
 
@@ -21,7 +21,7 @@ def doctor(json_file: str | None) -> None:
 
     findings = examine()
     if json_file:
-        write_json({finding.name: finding.value for finding in findings}, json_file)
+        options.write_json({finding.name: finding.value for finding in findings}, json_file)
     if json_file != "-":
         width = max(len(finding.name) for finding in findings)
         for finding in findings:

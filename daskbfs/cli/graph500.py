@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daskbfs.cli.options import (
-    Where,
-    check_json,
-    cluster_options,
-    json_option,
-    plain_errors,
-    quiet_option,
-    speaker,
-    write_json,
-)
+from daskbfs.cli import options
 
 if TYPE_CHECKING:
     from daskbfs.bench.graph500 import Outcome
@@ -26,22 +17,14 @@ _GENERATORS = ("fast", "reference")
 
 @click.command()
 @click.option("--scale", type=int, required=True, help="The graph has 2**SCALE vertices.")
-@click.option(
-    "--edgefactor", type=click.IntRange(1), default=16, show_default=True, help="Edges per vertex."
+@options.count_option("--edgefactor", default=16, help="Edges per vertex.")
+@options.count_option(
+    "--trials", "n_keys", default=64, help="Search keys; fewer where fewer vertices have edges."
 )
-@click.option(
-    "--trials",
-    "n_keys",
-    type=click.IntRange(1),
-    default=64,
-    show_default=True,
-    help="Search keys; fewer where fewer vertices have edges.",
-)
-@click.option(
+@options.choice_option(
     "--generator",
-    type=click.Choice(_GENERATORS),
+    _GENERATORS,
     default="fast",
-    show_default=True,
     help="'reference' makes the edges and keys of the official code.",
 )
 @click.option(
@@ -50,23 +33,23 @@ _GENERATORS = ("fast", "reference")
     help="Of graph and keys.  [default: 1; with the reference generator 2, whose graph is the "
     "official one]",
 )
-@cluster_options
+@options.cluster_options
 @click.option(
     "--energy-seconds",
     type=click.FloatRange(1),
     metavar="SECONDS",
     help="Then repeat the searches for so long, and read the energy counters; at least 1.",
 )
-@json_option("everything")
-@quiet_option("nothing but the official fields")
-@plain_errors
+@options.json_option("everything")
+@options.quiet_option("nothing but the official fields")
+@options.plain_errors
 def graph500(
     scale: int,
     edgefactor: int,
     n_keys: int,
     generator: str,
     seed: int | None,
-    where: Where,
+    where: options.Where,
     energy_seconds: float | None,
     json_file: str | None,
     quiet: bool,
@@ -86,22 +69,14 @@ def graph500(
     from daskbfs.telemetry.levels import EMULATED_NOTE
 
     where.check()
-    check_json(json_file)
+    options.check_json(json_file)
     plan = benchmark.Plan(
-        scale=scale,
-        edgefactor=edgefactor,
-        n_keys=n_keys,
-        generator=generator,
-        seed=seed,
-        driver=where.driver,
-        direction=where.direction,
-        strategy=where.strategy,
-        cpu_share=where.cpu_share,
-        threads=where.threads,
-        energy_seconds=energy_seconds,
-    )
+        scale=scale, edgefactor=edgefactor, n_keys=n_keys, generator=generator, seed=seed,
+        driver=where.driver, direction=where.direction, strategy=where.strategy,
+        cpu_share=where.cpu_share, threads=where.threads, energy_seconds=energy_seconds,
+    )  # fmt: skip
     plan.origin()  # mistakes show before a cluster is started
-    say = speaker(quiet, err=True)
+    say = options.speaker(quiet, err=True)
     with where.client() as client, bars(quiet=quiet) as progress:
         outcome = benchmark.run(plan, client, progress, say)
         report = benchmark.report(outcome)
@@ -109,7 +84,7 @@ def graph500(
     if failure is None and json_file != "-":
         click.echo(_fields(outcome))
     if json_file:
-        write_json(report, json_file)
+        options.write_json(report, json_file)
     if failure is not None:
         raise click.ClickException(
             f"the tree from {failure.source} is wrong, so there is no rate: {failure}"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 CHOSEN_STRATEGIES = ("auto", *STRATEGIES)
 WRITTEN_FORMATS = tuple(name for name in FORMATS if name not in READ_ONLY_FORMATS)
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _INTERRUPTED = 128 + signal.SIGINT
 _SHOWN_ERRORS = (ValueError, TypeError, MemoryError, OSError, RuntimeError, ImportError)
 
@@ -79,16 +80,37 @@ class GraphWord(click.ParamType):
 graph_argument = click.argument("graph", type=GraphWord())
 
 
-def json_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def json_option(what: str) -> Decorator:
     """The option ``--json`` of a command that can write something for programs."""
     told = f"Write {what} to this file; '-' is standard output."
     return click.option("--json", "json_file", type=click.Path(), help=told)
 
 
-def quiet_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def quiet_option(what: str = "") -> Decorator:
     """The option ``--quiet`` of a command, and what else than bars it leaves out."""
-    return click.option("--quiet", is_flag=True, help=f"No progress bars, {what}.")
+    told = f"No progress bars, {what}." if what else "No progress bars."
+    return click.option("--quiet", is_flag=True, help=told)
 
+
+def count_option(*names: str, default: int, help: str) -> Decorator:
+    """An option that says how many, from 1 on."""
+    return click.option(
+        *names, type=click.IntRange(1), default=default, show_default=True, help=help
+    )
+
+
+def choice_option(
+    name: str, choices: Sequence[str], *, default: str | None = None, help: str
+) -> Decorator:
+    """An option that says which of some names."""
+    return click.option(
+        name, type=click.Choice(choices), default=default, show_default=True, help=help
+    )
+
+
+plot_option = click.option(
+    "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
+)
 
 _GRAPH_OPTIONS = (
     click.option(
@@ -97,19 +119,9 @@ _GRAPH_OPTIONS = (
         help="Of the graph, of random sources, and of random cuts.  [default: 1; of "
         "kron-reference 2, which is the official graph]",
     ),
-    click.option(
-        "--edgefactor",
-        type=click.IntRange(1),
-        default=16,
-        show_default=True,
-        help="Edges per vertex of generated graphs.",
-    ),
+    count_option("--edgefactor", default=16, help="Edges per vertex of generated graphs."),
     click.option("--directed", is_flag=True, help="Keep the directions of a file's edges."),
-    click.option(
-        "--format",
-        type=click.Choice(FORMATS),
-        help="What the file is.  [default: what its name tells]",
-    ),
+    choice_option("--format", FORMATS, help="What the file is.  [default: what its name tells]"),
     click.option(
         "--columns",
         metavar="A,B",
@@ -148,9 +160,7 @@ class GraphChoice:
         )
 
 
-def _packed(
-    options: Sequence[Callable[..., Any]], kind: type, name: str
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _packed(options: Sequence[Callable[..., Any]], kind: type, name: str) -> Decorator:
     """A decorator that gives a command some options as one argument."""
     fields = [field.name for field in dataclasses.fields(kind)]
 
@@ -172,12 +182,8 @@ graph_options = _packed(_GRAPH_OPTIONS, GraphChoice, "choice")
 """Options of commands that open a graph."""
 
 _CLUSTER_OPTIONS = (
-    click.option(
-        "--driver",
-        type=click.Choice(DRIVERS),
-        default="auto",
-        show_default=True,
-        help="What runs the levels; direct is without Dask.",
+    choice_option(
+        "--driver", DRIVERS, default="auto", help="What runs the levels; direct is without Dask."
     ),
     click.option(
         "--workers",
@@ -196,17 +202,16 @@ _CLUSTER_OPTIONS = (
         type=click.FloatRange(0, 1),
         help="Of the edges, for CPUs beside GPUs.  [default: what does not fit these, or half]",
     ),
-    click.option(
+    choice_option(
         "--strategy",
-        type=click.Choice(CHOSEN_STRATEGIES),
+        CHOSEN_STRATEGIES,
         default="auto",
-        show_default=True,
         help="How vertices are dealt to partitions: the highest degrees to CPUs, the lowest, or "
         "any; mirror gives all to CPUs, and to GPUs once more.",
     ),
-    click.option(
+    choice_option(
         "--direction",
-        type=click.Choice(POLICIES),
+        POLICIES,
         help="How to choose between top-down and bottom-up.  [default: beamer]",
     ),
     click.option(

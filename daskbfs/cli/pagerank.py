@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from daskbfs.cli.options import (
-    GraphChoice,
-    Where,
-    check_json,
-    cluster_options,
-    graph_argument,
-    graph_options,
-    json_option,
-    plain_errors,
-    quiet_option,
-    speaker,
-    write_json,
-)
-
-if TYPE_CHECKING:
-    pass
+from daskbfs.cli import options
 
 
 @click.command()
-@graph_argument
+@options.graph_argument
 @click.option(
     "--damping",
     type=click.FloatRange(0, 1, max_open=True),
@@ -40,18 +23,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="Stop when ranks change by less than this times the number of vertices, together.",
 )
-@click.option(
-    "--max-iterations", type=click.IntRange(1), default=100, show_default=True, help="Then give up."
-)
+@options.count_option("--max-iterations", default=100, help="Then give up.")
 @click.option("--iterations", type=click.IntRange(1), help="Make exactly so many.")
 @click.option(
     "--top", type=click.IntRange(0), default=10, show_default=True, help="Vertices to show."
 )
-@graph_options
-@cluster_options
-@json_option("records")
-@quiet_option("no tables")
-@plain_errors
+@options.graph_options
+@options.cluster_options
+@options.json_option("records")
+@options.quiet_option("no tables")
+@options.plain_errors
 def pagerank(
     graph: str,
     damping: float,
@@ -59,8 +40,8 @@ def pagerank(
     max_iterations: int,
     iterations: int | None,
     top: int,
-    choice: GraphChoice,
-    where: Where,
+    choice: options.GraphChoice,
+    where: options.Where,
     json_file: str | None,
     quiet: bool,
 ) -> None:
@@ -78,7 +59,7 @@ def pagerank(
     if where.direction is not None:
         raise click.UsageError("--direction is for searches: PageRank always pulls")
     where.check()
-    check_json(json_file)
+    options.check_json(json_file)
     origin = choice.open(graph)
     with bars(quiet=quiet) as progress, where.client() as client:
         placed = where.place(origin, client, choice.seed, progress)
@@ -105,7 +86,7 @@ def pagerank(
             "levels": result.levels.to_dicts(),
             "top": [{"vertex": vertex, "rank": value} for vertex, value in highest],
         }
-        write_json(report, json_file)
+        options.write_json(report, json_file)
     lines = [f"{vertex:>12}  {value:.6g}" for vertex, value in highest]
-    say = speaker(quiet or json_file == "-")
+    say = options.speaker(quiet or json_file == "-")
     say("\n".join([*(["      vertex  rank"] if lines else []), *lines, repr(result)]))

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import click
 
-from daskbfs.cli.options import (
-    CHOSEN_STRATEGIES,
-    GraphChoice,
-    check_json,
-    graph_argument,
-    graph_options,
-    json_option,
-    plain_errors,
-    quiet_option,
-    speaker,
-    write_json,
-)
+from daskbfs.cli import options
 
 _ALGORITHMS = ("bfs", "pagerank")
 
 
 @click.command()
-@graph_argument
-@click.option(
+@options.graph_argument
+@options.choice_option(
     "--strategy",
-    type=click.Choice(CHOSEN_STRATEGIES),
+    options.CHOSEN_STRATEGIES,
     default="auto",
-    show_default=True,
     help="Who gets what: CPUs the highest degrees, the lowest, or any; mirror gives all to CPUs, "
     "and to GPUs once more.",
 )
@@ -43,20 +31,14 @@ _ALGORITHMS = ("bfs", "pagerank")
     "[default: fit with --gpu-memory, else as configured: 0.5]",
 )
 @click.option("--gpu-memory", metavar="SIZE", help="Of each accelerator, for example 16GiB.")
-@click.option(
-    "--algorithm",
-    type=click.Choice(_ALGORITHMS),
-    default="bfs",
-    show_default=True,
-    help="What --strategy auto is to serve.",
+@options.choice_option(
+    "--algorithm", _ALGORITHMS, default="bfs", help="What --strategy auto is to serve."
 )
-@graph_options
-@json_option("the figures")
-@click.option(
-    "--plot", "plot_file", type=click.Path(), help="Draw them to this .png, .svg or .pdf."
-)
-@quiet_option("no table")
-@plain_errors
+@options.graph_options
+@options.json_option("the figures")
+@options.plot_option
+@options.quiet_option("no table")
+@options.plain_errors
 def partition(
     graph: str,
     strategy: str,
@@ -64,7 +46,7 @@ def partition(
     cpu_share: str | None,
     gpu_memory: str | None,
     algorithm: str,
-    choice: GraphChoice,
+    choice: options.GraphChoice,
     json_file: str | None,
     plot_file: str | None,
     quiet: bool,
@@ -80,14 +62,14 @@ def partition(
     from daskbfs.plotting.pictures import check_picture, save
     from daskbfs.progress import bars
 
-    check_json(json_file)
+    options.check_json(json_file)
     if plot_file:
         check_picture(plot_file)
     plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, choice.number)
     with bars(quiet=quiet) as progress:
         report = examine(build_graph(choice.open(graph), progress), plan)
     if json_file:
-        write_json(report, json_file)
+        options.write_json(report, json_file)
     if plot_file:
         save(picture(report), plot_file)
-    speaker(quiet or json_file == "-")(told(report))
+    options.speaker(quiet or json_file == "-")(told(report))

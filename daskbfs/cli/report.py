@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from daskbfs.cli.options import plain_errors, speaker
+from daskbfs.cli import options
 
 
 @click.command()
@@ -19,7 +19,7 @@ from daskbfs.cli.options import plain_errors, speaker
 )
 @click.option("--png", is_flag=True, help="Write each figure as a picture beside the page, too.")
 @click.option("--quiet", is_flag=True, help="Say nothing.")
-@plain_errors
+@options.plain_errors
 def report(records: tuple[str, ...], output: str, png: bool, quiet: bool) -> None:
     """Make one self-contained HTML page of RECORDS: files that --json wrote.
 
@@ -34,4 +34,4 @@ def report(records: tuple[str, ...], output: str, png: bool, quiet: bool) -> Non
     from daskbfs.bench.report import write_report
 
     for file in write_report(records, output, png=png):
-        speaker(quiet)(f"{file} written")
+        options.speaker(quiet)(f"{file} written")

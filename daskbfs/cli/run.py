@@ -6,43 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daskbfs.cli.options import (
-    GraphChoice,
-    Where,
-    check_json,
-    cluster_options,
-    graph_argument,
-    graph_options,
-    json_option,
-    plain_errors,
-    quiet_option,
-    speaker,
-    write_json,
-)
+from daskbfs.cli import options
 
 if TYPE_CHECKING:
     from daskbfs.algorithms.bfs.result import BFSResult
 
 
 @click.command()
-@graph_argument
+@options.graph_argument
 @click.option("--source", "sources", type=int, multiple=True, help="Start here; may be repeated.")
 @click.option(
     "--sources", "n_sources", type=click.IntRange(1), help="Start from so many random vertices."
 )
-@graph_options
-@cluster_options
+@options.graph_options
+@options.cluster_options
 @click.option("--depth-limit", type=click.IntRange(0), help="Go no further than so many edges.")
 @click.option("--validate", is_flag=True, help="Make the five Graph500 checks on every tree.")
-@json_option("records")
-@quiet_option("no tables")
-@plain_errors
+@options.json_option("records")
+@options.quiet_option("no tables")
+@options.plain_errors
 def run(
     graph: str,
     sources: tuple[int, ...],
     n_sources: int | None,
-    choice: GraphChoice,
-    where: Where,
+    choice: options.GraphChoice,
+    where: options.Where,
     depth_limit: int | None,
     validate: bool,
     json_file: str | None,
@@ -65,8 +53,8 @@ def run(
     if sources and n_sources:
         raise click.UsageError("--source and --sources exclude each other")
     where.check()
-    check_json(json_file)
-    say = speaker(quiet or json_file == "-")
+    options.check_json(json_file)
+    say = options.speaker(quiet or json_file == "-")
     origin = choice.open(graph)
     with bars(quiet=quiet) as progress, where.client() as client:
         placed = where.place(origin, client, choice.seed, progress)
@@ -93,7 +81,7 @@ def run(
         report = summarize(placed, trials, direction=where.direction)
         peak = max(process_peaks(placed))
     if json_file:
-        write_json(report, json_file)
+        options.write_json(report, json_file)
     assert trials.last is not None
     say(_told(trials.last, report, peak))
     if trials.failure is not None:

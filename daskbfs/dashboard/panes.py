@@ -153,40 +153,21 @@ class FrontierPane:
         self.root = plot = _figure(
             "Frontier", "level", "vertices in the frontier", y_axis_type="log", **options
         )
-        size = plot.line(
-            "level",
-            "frontier",
-            source=self._source,
-            line_color=COLOURS[0],
-            line_width=2,
-            legend_label="vertices",
-        )
-        dots = plot.scatter(
-            "level",
-            "frontier",
-            source=self._source,
-            color=COLOURS[0],
-            size=7,
-            legend_label="vertices",
-        )
+        size_options = {"source": self._source, "color": COLOURS[0], "legend_label": "vertices"}
+        size = plot.line("level", "frontier", line_width=2, **size_options)
+        dots = plot.scatter("level", "frontier", size=7, **size_options)
         plot.y_range = DataRange1d(renderers=[size])
         plot.x_range = DataRange1d(renderers=[size], range_padding=0.05)
         plot.extra_y_scales = {"degree": LogScale()}
+        plot.extra_y_ranges = {"degree": DataRange1d()}
         degree_options = {
             "source": self._source,
             "y_range_name": "degree",
+            "color": COLOURS[5],
             "legend_label": "mean degree",
         }
-        plot.extra_y_ranges = {"degree": DataRange1d()}
-        degree = plot.line(
-            "level",
-            "degree",
-            line_color=COLOURS[5],
-            line_width=2,
-            line_dash="dashed",
-            **degree_options,
-        )
-        plot.scatter("level", "degree", color=COLOURS[5], size=8, marker="square", **degree_options)
+        degree = plot.line("level", "degree", line_width=2, line_dash="dashed", **degree_options)
+        plot.scatter("level", "degree", size=8, marker="square", **degree_options)
         plot.extra_y_ranges["degree"].renderers = [degree]
         plot.add_layout(
             LinearAxis(

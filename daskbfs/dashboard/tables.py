@@ -6,7 +6,7 @@ Text of users, such as a graph's name, only goes where bokeh writes text, never 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bokeh.models import (
     ColumnDataSource,
@@ -23,34 +23,58 @@ from daskbfs.telemetry.records import GraphRecord, RunRecord
 from daskbfs.telemetry.views import workers_of
 
 _MOST_ROWS = 12  # that are seen without scrolling
-_TEXT, _COUNT, _TENTH, _THOUSANDTH = "", "0,0", "0,0.0", "0,0.000"
 
 
-def _formatter(form: str) -> Any:
-    """How a column shows its values; each belongs to one document."""
-    if form == _TEXT:
-        return StringFormatter()
-    return NumberFormatter(format=form, nan_format="-", text_align="right")
+class _Column(NamedTuple):
+    """A column of a table: what it holds, and how."""
+
+    field: str
+    title: str
+    width: int
+    form: str
+    """How numbers are written; nothing for text."""
+
+    def model(self) -> TableColumn:
+        """The column in bokeh's table; each belongs to one document."""
+        formatter: Any = StringFormatter()
+        if self.form:
+            formatter = NumberFormatter(format=self.form, nan_format="-", text_align="right")
+        return TableColumn(
+            field=self.field, title=self.title, width=self.width, formatter=formatter
+        )
+
+
+def _text(field: str, width: int) -> _Column:
+    return _Column(field, field, width, "")
+
+
+def _count(field: str, width: int, title: str = "") -> _Column:
+    return _Column(field, title or field, width, "0,0")
+
+
+def _tenth(field: str, width: int, title: str) -> _Column:
+    return _Column(field, title, width, "0,0.0")
+
+
+def _milliseconds(field: str, width: int, title: str) -> _Column:
+    return _Column(field, f"{title} (ms)", width, "0,0.000")
 
 
 class _Table:
     """A table with named columns; bokeh's text cells show HTML as text."""
 
     name = ""
-    columns: Sequence[tuple[str, str, str, int]] = ()
-    """Field, title, format and width."""
+    columns: Sequence[_Column] = ()
 
     def __init__(self, **options: Any) -> None:
-        self._source = ColumnDataSource({field: [] for field, *_ in self.columns}, name=self.name)
-        columns = [
-            TableColumn(field=field, title=title, width=width, formatter=_formatter(form))
-            for field, title, form, width in self.columns
-        ]
+        self._source = ColumnDataSource(
+            {column.field: [] for column in self.columns}, name=self.name
+        )
         self._grows = "sizing_mode" not in options
         self._n_rows = 0
         self.root = DataTable(
             source=self._source,
-            columns=columns,
+            columns=[column.model() for column in self.columns],
             name=f"{self.name}-table",
             index_position=None,
             scroll_to_selection=False,  # new searches do not move what the user has scrolled to
@@ -59,10 +83,9 @@ class _Table:
         )
 
     def _fill(self, rows: Sequence[Sequence[Any]]) -> None:
-        fields = [field for field, *_ in self.columns]
-        columns = zip(*rows, strict=True) if rows else [()] * len(fields)
+        values = zip(*rows, strict=True) if rows else [()] * len(self.columns)
         self._source.data = {
-            field: list(column) for field, column in zip(fields, columns, strict=True)
+            column.field: list(found) for column, found in zip(self.columns, values, strict=True)
         }
         if len(rows) == self._n_rows:  # else bokeh 3.9 goes on showing what was there
             self.root.tags = [not any(self.root.tags)]
@@ -76,14 +99,10 @@ class DevicesPane(_Table):
 
     name = "devices"
     columns = (
-        ("worker", "worker", _TEXT, 160),
-        ("device", "device", _TEXT, 90),
-        ("partitions", "partitions", _TEXT, 90),
-        ("busy", "busy (ms)", _THOUSANDTH, 90),
-        ("wait", "waiting (ms)", _THOUSANDTH, 90),
-        ("edges", "edges examined", _COUNT, 110),
-        ("bytes", "bytes received", _COUNT, 100),
-    )
+        _text("worker", 160), _text("device", 90), _text("partitions", 90),
+        _milliseconds("busy", 90, "busy"), _milliseconds("wait", 90, "waiting"),
+        _count("edges", 110, "edges examined"), _count("bytes", 100, "bytes received"),
+    )  # fmt: skip
 
     def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search."""
@@ -108,17 +127,13 @@ class RecordsPane(_Table):
 
     name = "records"
     columns = (
-        ("level", "level", _COUNT, 50),
-        ("direction", "direction", _TEXT, 80),
-        ("device", "device", _TEXT, 90),
-        ("partition", "partition", _COUNT, 65),
-        ("worker", "worker", _TEXT, 150),
-        ("frontier_vertices", "frontier", _COUNT, 90),
-        ("mean_degree", "mean degree", _TENTH, 90),
-        ("edges_examined", "edges examined", _COUNT, 110),
-        ("kernel_ms", "kernel (ms)", _THOUSANDTH, 90),
-        ("exchanged_bytes", "bytes received", _COUNT, 100),
-    )
+        _count("level", 50), _text("direction", 80), _text("device", 90),
+        _count("partition", 65), _text("worker", 150),
+        _count("frontier_vertices", 90, "frontier"), _tenth("mean_degree", 90, "mean degree"),
+        _count("edges_examined", 110, "edges examined"),
+        _milliseconds("kernel_ms", 90, "kernel"),
+        _count("exchanged_bytes", 100, "bytes received"),
+    )  # fmt: skip
 
     def show(self, search: RunRecord | None, names: Names) -> None:
         """Show a search."""
@@ -146,18 +161,12 @@ class SearchesPane(_Table):
 
     name = "searches"
     columns = (
-        ("began", "began", _TEXT, 80),
-        ("graph", "graph", _TEXT, 120),
-        ("algorithm", "algorithm", _TEXT, 80),
-        ("subject", "subject", _TEXT, 90),
-        ("driver", "driver", _TEXT, 70),
-        ("state", "state", _TEXT, 70),
-        ("levels", "levels", _COUNT, 55),
-        ("ms", "time (ms)", _THOUSANDTH, 90),
-        ("kernel_ms", "kernels (ms)", _THOUSANDTH, 90),
-        ("mteps", "MTEPS (about)", _TENTH, 80),
-        ("error", "error", _TEXT, 160),
-    )
+        _text("began", 80), _text("graph", 120), _text("algorithm", 80),
+        _text("subject", 90), _text("driver", 70),
+        _text("state", 70), _count("levels", 55), _milliseconds("ms", 90, "time"),
+        _milliseconds("kernel_ms", 90, "kernels"), _tenth("mteps", 80, "MTEPS (about)"),
+        _text("error", 160),
+    )  # fmt: skip
 
     def __init__(self, choose: Callable[[str], None], **options: Any) -> None:
         super().__init__(**options)
@@ -206,14 +215,10 @@ class PartitionsPane(_Table):
 
     name = "partitions"
     columns = (
-        ("graph", "graph", _TEXT, 120),
-        ("partition", "partition", _COUNT, 65),
-        ("worker", "worker", _TEXT, 160),
-        ("device", "device", _TEXT, 90),
-        ("vertices", "vertices", _COUNT, 100),
-        ("edges", "edges", _COUNT, 100),
-        ("memory", "memory", _TEXT, 90),
-    )
+        _text("graph", 120), _count("partition", 65), _text("worker", 160),
+        _text("device", 90), _count("vertices", 100), _count("edges", 100),
+        _text("memory", 90),
+    )  # fmt: skip
 
     def list_all(
         self, graphs: Sequence[GraphRecord], holders: Callable[[Any], list[str]], names: Names

@@ -138,6 +138,12 @@ class DaskEdges:
         return [rows.blocks[i] for i in range(rows.numblocks[0])]
 
 
+def _require(given: Any, attribute: str, what: str) -> None:
+    """Refuse what lacks an attribute that another package's graphs have."""
+    if not hasattr(given, attribute):
+        raise TypeError(f"a {type(given).__name__} is no {what}")
+
+
 def from_scipy(matrix: Any, *, directed: bool = False, name: str = "scipy") -> Graph:
     """A graph from a square scipy.sparse matrix or array; every stored entry is an edge.
 
@@ -156,8 +162,7 @@ def from_scipy(matrix: Any, *, directed: bool = False, name: str = "scipy") -> G
     >>> daskbfs.from_scipy(scipy.sparse.coo_array(np.ones((3, 3)))).n_edges
     3
     """
-    if not hasattr(matrix, "tocoo"):
-        raise TypeError(f"a {type(matrix).__name__} is no scipy.sparse matrix or array")
+    _require(matrix, "tocoo", "scipy.sparse matrix or array")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"a matrix of shape {matrix.shape} is no graph: it must be square")
     coo = matrix.tocoo()
@@ -184,8 +189,7 @@ def from_networkx(graph: Any, *, directed: bool | None = None, name: str | None 
     >>> daskbfs.from_networkx(networkx.path_graph(4)).n_edges
     3
     """
-    if not hasattr(graph, "nodes"):
-        raise TypeError(f"a {type(graph).__name__} is no networkx graph")
+    _require(graph, "nodes", "networkx graph")
     for node in graph.nodes:
         if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
             raise TypeError(
@@ -227,8 +231,7 @@ def from_igraph(graph: Any, *, directed: bool | None = None, name: str = "igraph
     >>> daskbfs.from_igraph(igraph.Graph.Ring(5)).n_edges
     5
     """
-    if not hasattr(graph, "get_edgelist"):
-        raise TypeError(f"a {type(graph).__name__} is no graph of igraph")
+    _require(graph, "get_edgelist", "graph of igraph")
     pairs = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
     directed = graph.is_directed() if directed is None else directed
     return from_edges(pairs, directed=directed, n_vertices=graph.vcount(), name=name)
@@ -256,8 +259,7 @@ def from_networkit(graph: Any, *, directed: bool | None = None, name: str = "net
     >>> graph.n_vertices, graph.n_edges
     (3, 1)
     """
-    if not hasattr(graph, "iterEdges"):
-        raise TypeError(f"a {type(graph).__name__} is no graph of networkit")
+    _require(graph, "iterEdges", "graph of networkit")
     pairs = np.fromiter(graph.iterEdges(), np.dtype((np.int64, 2)), graph.numberOfEdges())
     directed = graph.isDirected() if directed is None else directed
     return from_edges(pairs, directed=directed, n_vertices=graph.upperNodeIdBound(), name=name)

@@ -128,19 +128,9 @@ def _check_row(
 
 @inlined
 def _check_rows(
-    part,
-    n_parts,
-    out_indptr,
-    out_indices,
-    in_indptr,
-    in_indices,
-    ascending,
-    parent,
-    level,
-    last_level,
-    claimed,
-    offences,
-):
+    part, n_parts, out_indptr, out_indices, in_indptr, in_indices, ascending, parent, level,
+    last_level, claimed, offences,
+):  # fmt: skip
     n_rows = parent.size
     n_pieces = _n_pieces(n_rows)
     offence = FINE
@@ -148,16 +138,9 @@ def _check_rows(
     while piece < n_pieces:
         for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
             code = _check_row(
-                row,
-                out_indptr,
-                out_indices,
-                in_indptr,
-                in_indices,
-                ascending,
-                parent,
-                level,
+                row, out_indptr, out_indices, in_indptr, in_indices, ascending, parent, level,
                 last_level,
-            )
+            )  # fmt: skip
             if code != OK:
                 offence = min(offence, row * _CODES + code)
                 atomic_add(claimed, 0, n_pieces)  # rows below are claimed already

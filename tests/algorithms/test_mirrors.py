@@ -10,26 +10,13 @@ import numpy as np
 import pytest
 
 import daskbfs
-from daskbfs.algorithms.bfs.direction import Implementation, by_frontier, policy
-from daskbfs.algorithms.bfs.program import BFS
-from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_program
-from daskbfs.kernels.vertex_numbers import NONE
-from daskbfs.names import Device, Direction
-from daskbfs.partition.layout import lay_out, mirrored
-from daskbfs.partition.numbering import number
-from daskbfs.partition.partition import cut
+from daskbfs.algorithms.bfs.direction import Implementation, by_frontier
+from daskbfs.names import Direction
 from daskbfs.partition.plan import Wish, choose_cut
 from daskbfs.partition.statistics import survey
 from tests.support.crew import Crew
+from tests.support.in_process import CPU, EMULATED, always, search_mirrored
 from tests.support.samples import EMULATED_WORKER, summary
-
-CPU, EMULATED = Device.CPU, Device.GPU_EMULATED
-
-
-def always(way):
-    """A choice that is no choice."""
-    return lambda direction, summary: way
 
 
 def by_turns(direction, summary):
@@ -37,25 +24,6 @@ def by_turns(direction, summary):
     if direction is Direction.TOP_DOWN:
         return Implementation.TC
     return Implementation.BG if summary.bottom_up_steps % 2 else Implementation.BC
-
-
-def search(graph, source, devices, *, way="bottom_up", choice=None):
-    """A search in this process over partitions and their mirrors: parents by vertex, records."""
-    n = len(devices) // 2
-    choice = choice or always(Implementation.BGC)
-    layout = mirrored(lay_out(graph, n, "high"))
-    host = number(graph, layout)
-    numberings = {device: host.on(device) for device in set(devices)}
-    partitions = [cut(graph, layout, p, numberings[device]) for p, device in enumerate(devices)]
-    place = layout.global_id[graph.order]
-    row = graph.row_of(source)
-    at = int(place[graph.ids.index(source)])
-    program = BFS(at, graph.degree(row), policy(way), choice=choice)
-    outcome = run_program(program, partitions, Share(2))
-    found = np.concatenate([part.values for part in outcome.parts])[place]
-    parent = np.where(found == NONE, -1, found.astype(np.int64))
-    parent[graph.ids.index(source)] = source
-    return parent, outcome.measured.records
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +36,7 @@ def kron10():
 @pytest.mark.parametrize("devices", [[CPU, EMULATED], [CPU, CPU, EMULATED, EMULATED], [CPU, CPU]])
 def test_whoever_searches_a_level_the_tree_is_right(kron10, devices, choice, way):
     for source in kron10.random_sources(2):
-        parent, _ = search(kron10, int(source), devices, way=way, choice=choice)
+        parent, _ = search_mirrored(kron10, int(source), devices, way=way, choice=choice)
         expected = daskbfs.bfs(kron10, int(source), driver="direct")
         daskbfs.validate(kron10, int(source), parent, expected.level)
 
@@ -78,14 +46,14 @@ def test_directed_graphs_are_mirrored_too(choice):
     edges = np.random.default_rng(5).integers(0, 300, size=(900, 2))
     graph = daskbfs.from_edges(edges, directed=True)
     for source in graph.random_sources(3):
-        parent, _ = search(graph, int(source), [CPU, EMULATED], choice=choice)
+        parent, _ = search_mirrored(graph, int(source), [CPU, EMULATED], choice=choice)
         expected = daskbfs.bfs(graph, int(source), driver="direct")
         daskbfs.validate(graph, int(source), parent, expected.level)
 
 
 def test_only_one_side_looks_at_edges(kron10):
     source = int(kron10.random_sources(1)[0])
-    _, records = search(kron10, source, [CPU, EMULATED], way="beamer", choice=by_turns)
+    _, records = search_mirrored(kron10, source, [CPU, EMULATED], way="beamer", choice=by_turns)
     by_level = {}
     for record in records:
         by_level.setdefault(record.level, []).append(record)

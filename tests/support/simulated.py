@@ -6,7 +6,6 @@ simulator when it is imported. Prints how many searches were checked, and which 
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 import sys
@@ -18,19 +17,17 @@ from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
 import daskbfs
 from daskbfs.bench.systems.baselines import Edges, gpu_csr, gpu_out_of_core
-from daskbfs.names import Device
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
 from tests.support import naive
+from tests.support.gpu_checks import check_bitmap_and_queue
+from tests.support.in_process import EMULATED, ranked, search, search_mirrored
 
 # the emulator wants numba's compiler, which the simulator replaces: here nobody may call it
 sys.modules["daskbfs.kernels.gpu.emulator"] = ModuleType("daskbfs.kernels.gpu.emulator")
-test_gpu = importlib.import_module("tests.kernels.gpu.test_kernels")
-test_mirrors = importlib.import_module("tests.algorithms.test_mirrors")
 
 DIRECTIONS = ("top_down", "bottom_up", "beamer")
-EMULATED = Device.GPU_EMULATED
 
 
 def one_array_for_all_threads(shared, shape, dtype):
@@ -108,13 +105,13 @@ def oracle(graph, source):
 
 
 def check_search(graph, source, devices, limit, direction):
-    parent, records, _ = test_gpu.search(graph, source, devices, limit=limit, direction=direction)
+    parent, records, _ = search(graph, source, devices, limit=limit, direction=direction)
     daskbfs.validate(graph, source, parent, oracle(graph, source))
     assert {record.device for record in records} == {EMULATED}
 
 
 def check_ranks(graph, devices, limit):
-    result, _ = test_gpu.ranked(graph, devices, limit=limit, iterations=2, tolerance=None)
+    result, _ = ranked(graph, devices, limit=limit, iterations=2, tolerance=None)
     expected = daskbfs.pagerank(graph, iterations=2, driver="direct")
     assert np.allclose(result.rank, expected.rank, rtol=1e-6)
     assert {record.device for record in result.levels} == {EMULATED}
@@ -124,11 +121,11 @@ def check_baselines(graph, source):
     """The plain searches of others, which have kernels of their own."""
     edges = Edges(*oracle_arcs(graph), graph.n_vertices)
     expected = oracle(graph, source) >= 0
-    for made, search in (
+    for made, kernel2 in (
         (gpu_csr.kernel1(edges, np), gpu_csr.kernel2),
         (gpu_out_of_core.kernel1(edges, np, 16), gpu_out_of_core.kernel2),
     ):
-        parent = search(made, int(graph.ids.index(source)))
+        parent = kernel2(made, int(graph.ids.index(source)))
         assert np.array_equal(parent >= 0, expected)
 
 
@@ -148,7 +145,7 @@ def check_all(graph, source, *, streamed=False, on_two_devices=False):
     for devices, limit in ways:
         check_ranks(graph, devices, limit)
     if on_two_devices:
-        parent, _ = test_mirrors.search(graph, source, [EMULATED] * 2)
+        parent, _ = search_mirrored(graph, source, [EMULATED] * 2)
         daskbfs.validate(graph, source, parent, oracle(graph, source))
     if not graph.directed:
         check_baselines(graph, source)
@@ -167,5 +164,5 @@ if __name__ == "__main__":
     sys.setswitchinterval(1e-6)  # threads take turns often: what is not atomic then shows
     FakeCUDAShared.array = one_array_for_all_threads
     names = kernels_that_run()
-    test_gpu.test_bitmaps_become_queues_and_bitmaps_again(257)  # a scan over two blocks
+    check_bitmap_and_queue(257)  # a scan over two blocks
     print(json.dumps({"searches": CASES[sys.argv[1]](), "kernels": sorted(names)}))

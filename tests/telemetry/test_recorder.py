@@ -208,8 +208,8 @@ def test_the_scheduler_knows_what_the_result_knows(kron12, driver, n_workers):
         (record,) = until(lambda: [s for s in recorder.runs() if s.state is State.DONE])
         assert list(record.levels) == list(result.levels)
         assert record.phases == result.phases
-        assert (record.about.source, record.about.driver, record.state) == (
-            source,
+        assert (record.about.subject, record.about.driver, record.state) == (
+            f"from {source}",
             driver,
             State.DONE,
         )
@@ -489,7 +489,7 @@ def test_a_scheduler_that_was_started_again_is_not_told_what_it_does_not_know(tm
         crew.start_scheduler(port)
         until(lambda: crew.client.status == "running", seconds=30)
         crew.restore(2)
-        reporter.search(search())
+        reporter.run(search())
         crew.client.loop.add_callback(reporter._nudge)
         time.sleep(1)
         assert crew.client.submit(sum, [1, 2]).result(timeout=30) == 3

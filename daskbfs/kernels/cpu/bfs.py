@@ -147,18 +147,9 @@ def _bottom_up_pieces(
         awake, scouted, looked_at = _bottom_up_words(
             np.uint64(piece * PIECE_WORDS),
             np.uint64(min(n_words, (piece + 1) * PIECE_WORDS)),
-            indptr,
-            indices,
-            hub,
-            hub_vertex,
-            vertex,
-            mean_degree,
-            np.uint64(n_long_rows),
-            parent,
-            visited,
-            frontier,
-            next_frontier,
-        )
+            indptr, indices, hub, hub_vertex, vertex, mean_degree, np.uint64(n_long_rows), parent,
+            visited, frontier, next_frontier,
+        )  # fmt: skip
         awake_count += awake
         scout_count += scouted
         examined += looked_at
@@ -249,20 +240,9 @@ def _top_down_pieces(
         kept, scouted, looked_at = _top_down_rows(
             np.uint64(piece * PIECE_ROWS),
             np.uint64(min(size, (piece + 1) * PIECE_ROWS)),
-            indptr,
-            indices,
-            vertex,
-            mean_degree,
-            np.uint32(own_first),
-            parent,
-            elsewhere,
-            visited,
-            queue,
-            next_queue,
-            tail,
-            outbox,
-            kept,
-        )
+            indptr, indices, vertex, mean_degree, np.uint32(own_first), parent, elsewhere, visited,
+            queue, next_queue, tail, outbox, kept,
+        )  # fmt: skip
         scout_count += scouted
         examined += looked_at
         piece = atomic_add(claimed, 0, 1)

@@ -19,8 +19,7 @@ from daskbfs.kernels.gpu import bfs as gpu
 from daskbfs.kernels.gpu import emulator
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
-from tests.algorithms import test_mirrors
-from tests.support.in_process import EMULATED, ranked, search
+from tests.support.in_process import EMULATED, ranked, search, search_mirrored
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0), (12, 0))
 
@@ -167,7 +166,7 @@ def test_searches_start_kernels_with_these_types(kron12, monkeypatch):
     whole = number(kron12, lay_out(kron12, 1)).__sizeof__() + kron12.out.nbytes
     search(kron12, source, [EMULATED, EMULATED])
     search(kron12, source, [EMULATED], limit=int(0.75 * whole))
-    test_mirrors.search(kron12, source, [EMULATED] * 2)
+    search_mirrored(kron12, source, [EMULATED] * 2)
     ranked(kron12, [EMULATED], iterations=2, tolerance=None)
     ranked(kron12, [EMULATED] * 2, wishes={0: 1.0})
     assert {name for name, _ in started} >= set(SIGNATURES)

@@ -1,11 +1,11 @@
 """Faults planted in the GPU's kernels, one at a time: the checks that we have must catch each.
 
-A fault is a kernel's source with one fragment replaced. Another process runs it, because a faulty
-kernel may write anywhere, crash, or never end: that counts as caught too. What is wrong in a
-single thread shows in the trees, in the number of arcs that a top-down search looks at, or in the
-queues. A dropped atomic shows only where two threads of the host meet in one word, and never where
-a word belongs to one block, since the emulator gives a block to one thread: then only the device
-code tells, which has an ``atomicrmw`` less.
+A fault (of ``faults.toml``) is a kernel's source with one fragment replaced. Another process runs
+it, because a faulty kernel may write anywhere, crash, or never end: that counts as caught too. What
+is wrong in a single thread shows in the trees, in the number of arcs that a top-down search looks
+at, or in the queues. A dropped atomic shows only where two threads of the host meet in one word,
+and never where a word belongs to one block, since the emulator gives a block to one thread: then
+only the device code tells, which has an ``atomicrmw`` less.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import functools
 import inspect
 import linecache
 import os
+import re
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,10 +34,9 @@ from daskbfs.kernels.gpu.arcs import Arcs
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
-from tests.algorithms import test_mirrors
-from tests.kernels.gpu import test_kernels as test_gpu
 from tests.support import ROOT
-from tests.support.in_process import CPU, EMULATED
+from tests.support.gpu_checks import check_bitmap_and_queue, check_tree
+from tests.support.in_process import CPU, EMULATED, ranked, search, search_mirrored
 
 DIRECTIONS = "beamer", "top_down", "bottom_up"
 MANY_TIMES = 10  # enough for threads to meet, on a machine that lets them run at once
@@ -52,7 +54,7 @@ class Caught(AssertionError):
 def queues():
     """Bitmaps become queues and bitmaps again, and a bitmap's arcs are those of its vertices."""
     for n_words in (7, 257, 1000):
-        test_gpu.test_bitmaps_become_queues_and_bitmaps_again(n_words)
+        check_bitmap_and_queue(n_words)
         rng = np.random.default_rng(n_words)
         words = rng.integers(0, 2**63, n_words, dtype=np.uint64)
         mean_degree = rng.integers(0, 9, n_words).astype(np.float32)
@@ -104,7 +106,7 @@ def mirrors():
     """Searches on a mirror, with the frontier's first words in a cache."""
     graph = kronecker(14)  # its bitmap has more words than a block has threads
     for source in map(int, graph.random_sources(6)):
-        test_gpu.check(graph, source, test_mirrors.search(graph, source, [EMULATED] * 2)[0])
+        check_tree(graph, source, search_mirrored(graph, source, [EMULATED] * 2)[0])
 
 
 def code():
@@ -148,10 +150,8 @@ def n_atomics(kernel, arguments):
 def check_search(graph, devices, direction, **options):
     """A valid tree; and top-down, every reached vertex's arcs were looked at just once."""
     source = int(graph.random_sources(1)[0])
-    parent, records, partitions = test_gpu.search(
-        graph, source, devices, direction=direction, **options
-    )
-    test_gpu.check(graph, source, parent)
+    parent, records, partitions = search(graph, source, devices, direction=direction, **options)
+    check_tree(graph, source, parent)
     if direction == "top_down":
         arcs = int(np.diff(graph.out.indptr)[graph.order[parent >= 0]].sum())
         examined = sum(record.edges_examined for record in records)
@@ -162,7 +162,7 @@ def check_search(graph, devices, direction, **options):
 
 def check_ranks(graph, devices, **options):
     """The CPU's ranks, and as much change in the last iteration."""
-    result, _ = test_gpu.ranked(graph, devices, tolerance=None, iterations=5, **options)
+    result, _ = ranked(graph, devices, tolerance=None, iterations=5, **options)
     expected = daskbfs.pagerank(graph, iterations=5, driver="direct")
     if not np.allclose(result.rank, expected.rank, rtol=1e-5, atol=0):
         raise Caught("the ranks are not those of the CPU")
@@ -250,199 +250,21 @@ class Fault:
     """A kernel with a fragment replaced; the lines of defence that may catch it, in turn."""
 
     name: str
-    kernel: str
+    """Begins with the kernel's."""
     right: str
     wrong: str
-    lines: tuple[str, ...]
+    caught_by: list[str]
     quick: bool = False
     wild: bool = False
     """May write outside its arrays: the process that tried it is not used again."""
 
+    @property
+    def kernel(self):
+        return re.match(r"\w+", self.name)[0]
 
-WON = "if visited[u >> 5] & bit == 0 and cuda.atomic.or_(visited, u >> 5, bit) & bit == 0:\n"
-RACE = "threads", "code"
-FAULTS = (
-    Fault(
-        "expand_rows wins vertices without an atomic", "expand_rows",
-        WON, "if visited[u >> 5] & bit == 0:\n                visited[u >> 5] |= bit\n", RACE,
-        quick=True,
-    ),
-    Fault(
-        "expand_rows finds vertices without an atomic", "expand_rows",
-        "cuda.atomic.or_(found, u >> 5, bit)", "found[u >> 5] |= bit", RACE,
-    ),
-    Fault(
-        "expand_rows counts arcs without an atomic", "expand_rows",
-        "cuda.atomic.add(examined, 0, looked_at)", "examined[0] += looked_at", RACE,
-    ),
-    Fault(
-        "mark_vertices has no atomic", "mark_vertices",
-        "cuda.atomic.or_(words, u >> 5, np.uint32(_ONE << np.uint32(u & 31)))",
-        "words[u >> 5] |= np.uint32(_ONE << np.uint32(u & 31))", RACE,
-    ),
-    Fault(
-        "enter_vertices has no atomic", "enter_vertices",
-        "        if cuda.atomic.or_(visited, u >> 5, bit) & bit == 0 and",
-        "        before = visited[u >> 5]\n        visited[u >> 5] = before | bit\n"
-        "        if before & bit == 0 and", RACE,
-    ),
-    Fault(  # 128 rows of a block are four whole words: no two threads of the host meet
-        "test_hubs has no atomic", "test_hubs",
-        "cuda.atomic.or_(next_frontier, row >> 5, bit)", "next_frontier[row >> 5] |= bit",
-        ("code",),
-    ),
-    Fault(  # two threads of the host meet in one word at most
-        "search_rows has no atomic", "search_rows",
-        "if cuda.atomic.or_(next_frontier, w, bit) & bit == 0:\n",
-        "if next_frontier[w] & bit == 0:\n                        next_frontier[w] |= bit\n",
-        ("code",),
-    ),
-    Fault(
-        "expand_rows: lanes stride too far", "expand_rows",
-        "range(first + lane, last, width)", "range(first + lane, last, width + 1)", ("searches",),
-    ),
-    Fault(
-        "expand_rows: the grid strides as if rows had one lane", "expand_rows",
-        "end, cuda.gridsize(1) // width)", "end, cuda.gridsize(1))", ("searches",),
-    ),
-    Fault(
-        "expand_rows: all lanes are the first", "expand_rows",
-        "lane = cuda.grid(1) & (width - 1)", "lane = 0", ("searches",),
-    ),
-    Fault(  # the tree is right: only the number of arcs is not
-        "expand_rows: every lane takes all arcs", "expand_rows",
-        "range(first + lane, last, width)", "range(first, last, 1)", ("searches",),
-    ),
-    Fault(
-        "expand_rows: the last arc is left out", "expand_rows",
-        "range(first + lane, last, width)", "range(first + lane, last - 1, width)", ("searches",),
-        quick=True,
-    ),
-    Fault(
-        "expand_rows: two vertices share a bit", "expand_rows",
-        "np.uint32(u & 31)", "np.uint32(u & 30)", ("searches",),
-    ),
-    Fault(
-        "expand_rows: another partition's first vertex is taken for an own row", "expand_rows",
-        "0 <= own < parent.size", "0 <= own <= parent.size", ("searches",), wild=True,
-    ),
-    Fault(
-        "expand_rows: streamed arcs are not shifted", "expand_rows",
-        "indices[e - first_arc]", "indices[e]", ("streams",), wild=True,
-    ),
-    Fault(
-        "test_hubs: the wrong word", "test_hubs",
-        "frontier[u >> 5]", "frontier[u >> 6]", ("searches",),
-    ),
-    Fault(
-        "search_rows: lanes stride too far", "search_rows",
-        "range(first + 1 + lane, last, width)", "range(first + 1 + lane, last, width + 1)",
-        ("searches",),
-    ),
-    Fault(
-        "search_rows: the grid strides as if rows had one lane", "search_rows",
-        "last_row, cuda.gridsize(1) // width)", "last_row, cuda.gridsize(1))", ("searches",),
-    ),
-    Fault(
-        "search_rows: the last arc is left out", "search_rows",
-        "range(first + 1 + lane, last, width)", "range(first + 1 + lane, last - 1, width)",
-        ("searches",),
-    ),
-    Fault(
-        "search_rows: streamed arcs are not shifted", "search_rows",
-        "indices[e - first_arc]", "indices[e]", ("streams",), wild=True,
-    ),
-    Fault(
-        "search_rows: a parent by its number in the search", "search_rows",
-        "parent[row] = vertex[u]", "parent[row] = u", ("searches",),
-    ),
-    Fault(
-        "scan_words: no barrier before the scan", "scan_words",
-        "arcs[t] = weight\n    cuda.syncthreads()\n", "arcs[t] = weight\n", ("queues",),
-        quick=True, wild=True,
-    ),
-    Fault(
-        "scan_words: no barrier between reading and adding", "scan_words",
-        "arcs_before = arcs[t - distance]\n        cuda.syncthreads()\n",
-        "arcs_before = arcs[t - distance]\n", ("queues",), wild=True,
-    ),
-    Fault(
-        "scan_words: no barrier between adding and reading", "scan_words",
-        "arcs[t] += arcs_before\n        cuda.syncthreads()\n", "arcs[t] += arcs_before\n",
-        ("queues",), wild=True,
-    ),
-    Fault(
-        "scan_words: the mean degree of another word", "scan_words",
-        "mean_degree[w >> 1]", "mean_degree[w >> 2]", ("queues",),
-    ),
-    Fault(
-        "write_vertices: a vertex counts itself", "write_vertices",
-        "np.uint32(bit - _ONE)", "np.uint32(2 * bit - _ONE)", ("queues",), wild=True,
-    ),
-    Fault(
-        "enter_rows leaves the old parent", "enter_rows",
-        "parent[row] = NONE\n", "pass\n", ("searches",),
-    ),
-    Fault(
-        "enter_vertices leaves the old parent", "enter_vertices",
-        "parent[own] = NONE\n", "pass\n", ("searches",),
-    ),
-    Fault(
-        "adopt_parents takes ids for rows", "adopt_parents",
-        "np.int64(ids[i]) - own_first", "np.int64(ids[i])", ("searches",),
-    ),
-    Fault(
-        "forget_rows forgets the visited", "forget_rows",
-        "& _ONE == 0:", "& _ONE != 0:", ("searches",),
-    ),
-    Fault(
-        "forget_rows forgets nothing", "forget_rows",
-        "parent[row] = NONE\n", "pass\n", ("searches",),
-    ),
-    Fault(
-        "find_work: the last word of a block is left out", "find_work",
-        "first_words[b + 1], 32)", "first_words[b + 1] - 1, 32)", ("streams",),
-    ),
-    Fault(
-        "search_rows_cached: only one thread fills the cache", "search_rows_cached",
-        "range(cuda.threadIdx.x, n_cached, cuda.blockDim.x)",
-        "range(cuda.threadIdx.x, n_cached, n_cached)", ("mirrors",),
-    ),
-    Fault(
-        "search_rows_cached: no barrier after the cache is filled", "search_rows_cached",
-        "    cuda.syncthreads()\n", "", ("mirrors",),
-    ),
-    Fault(
-        "pull_rows: lanes stride too far", "pull_rows",
-        "range(first + lane, last, width)", "range(first + lane, last, width + 1)", ("ranks",),
-        quick=True,
-    ),
-    Fault(
-        "pull_rows: the last arc is left out", "pull_rows",
-        "range(first + lane, last, width)", "range(first + lane, last - 1, width)", ("ranks",),
-    ),
-    Fault(
-        "pull_rows: streamed arcs are not shifted", "pull_rows",
-        "indices[e - first_arc]", "indices[e]", ("ranks",), wild=True,
-    ),
-    Fault(
-        "pull_rows: lanes leave their sums in one place", "pull_rows",
-        "(row - first_row) * width + lane", "(row - first_row) * width", ("ranks",),
-    ),
-    Fault(
-        "settle_ranks: the last lane is left out", "settle_ranks",
-        "(row - first_row + 1) * width)", "(row - first_row + 1) * width - 1)", ("ranks",),
-    ),
-    Fault(
-        "settle_ranks: what vertices that point to nobody have is lost", "settle_ranks",
-        "dangling += new", "pass", ("ranks",),
-    ),
-    Fault(
-        "settle_ranks adds to totals without an atomic", "settle_ranks",
-        "cuda.atomic.add(totals, 0, np.int64(changed * _UNITS))",
-        "totals[0] += np.int64(changed * _UNITS)", ("code",),
-    ),
-)  # fmt: skip
+
+with Path(__file__).with_name("faults.toml").open("rb") as file:
+    FAULTS = tuple(Fault(name, **fields) for name, fields in tomllib.load(file).items())
 
 
 def planted(fault):
@@ -471,7 +293,7 @@ def caught_by(name):
     if fault is not None:
         setattr(room(fault.kernel), fault.kernel, planted(fault))
     try:
-        for line in fault.lines if fault is not None else LINES:
+        for line in fault.caught_by if fault is not None else LINES:
             try:
                 LINES[line]()
             except Exception as error:  # whatever it is, somebody would see it
@@ -577,7 +399,7 @@ def check_caught(workers, fault):
     start = time.perf_counter()
     caught = workers.caught_by(fault.name, wild=fault.wild)
     _report.append(f"{fault.name}: {caught or 'NOT CAUGHT'} ({time.perf_counter() - start:.1f} s)")
-    assert caught, f"{fault.name}: not noticed by {', '.join(fault.lines)}"
+    assert caught, f"{fault.name}: not noticed by {', '.join(fault.caught_by)}"
 
 
 def test_what_caught_the_faults_is_told(capsys):

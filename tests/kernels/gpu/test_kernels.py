@@ -30,18 +30,13 @@ from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
 from tests.support import naive, strict_cupy
 from tests.support.checks import check_against_oracle
+from tests.support.gpu_checks import check_bitmap_and_queue, check_tree
 from tests.support.in_process import CPU, EMULATED, held, ranked, search
 
 SHARED = (
     "top_down", "bottom_up", "queue_to_bitmap", "bitmap_to_queue", "enter", "enter_ids", "adopt",
     "forget_unvisited", "bottom_up_cached",
 )  # fmt: skip
-
-
-def check(graph, source, parent):
-    """A valid tree that reaches what the CPU reaches, at the same levels."""
-    expected = daskbfs.bfs(graph, source, driver="direct")
-    daskbfs.validate(graph, source, parent, expected.level)
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -74,7 +69,7 @@ def test_emulated_devices_find_the_trees_of_the_cpu(kron12, devices, strategy, d
         parent, records, _ = search(
             kron12, int(source), devices, strategy=strategy, direction=direction
         )
-        check(kron12, int(source), parent)
+        check_tree(kron12, int(source), parent)
         assert [r.device for r in records[: len(devices)]] == devices
 
 
@@ -83,7 +78,7 @@ def test_scale_16_on_an_emulated_device(direction):
     graph = daskbfs.kronecker(16)
     source = int(graph.random_sources(1)[0])
     parent, records, _ = search(graph, source, [EMULATED], direction=direction)
-    check(graph, source, parent)
+    check_tree(graph, source, parent)
     assert sum(record.edges_examined for record in records) > 1000
 
 
@@ -99,7 +94,7 @@ def test_random_graphs_against_the_oracle(directed):
         parent, _, _ = search(graph, source, devices, direction=direction)
         result = daskbfs.bfs(graph, source, driver="direct")
         check_against_oracle(graph, edges, source, result)
-        check(graph, source, parent)
+        check_tree(graph, source, parent)
         expected = naive.levels(edges, source, directed)
         assert {int(v) for v in graph.vertices[parent >= 0]} == set(expected)
 
@@ -112,7 +107,7 @@ def test_random_graphs_against_the_oracle(directed):
 def test_partitions_larger_than_their_device_are_streamed(kron12, devices, limit, direction):
     source = int(kron12.random_sources(1)[0])
     parent, _, partitions = search(kron12, source, devices, limit=limit, direction=direction)
-    check(kron12, source, parent)
+    check_tree(kron12, source, parent)
     arcs = partitions[-1].out.indices
     assert arcs.streamed
     assert len(arcs.blocks) > 2
@@ -134,7 +129,7 @@ def test_two_searches_at_once_do_not_share_buffers(kron12):
         for source, parents in pool.map(found, sources):
             parent = np.where(parents == NONE, -1, parents.astype(np.int64))
             parent[source] = source
-            check(kron12, source, parent)
+            check_tree(kron12, source, parent)
 
 
 @pytest.mark.parametrize("n_partitions", [1, 2, 4])
@@ -173,7 +168,7 @@ def test_both_directions_of_a_directed_graph_are_streamed():
     for direction in ("top_down", "bottom_up"):
         options = {"limit": 800_000, "direction": direction}
         parent, _, (partition,) = search(graph, source, [EMULATED], **options)
-        check(graph, source, parent)
+        check_tree(graph, source, parent)
         assert partition.out.indices.streamed
         assert partition.into.indices.streamed
 
@@ -204,13 +199,7 @@ def test_long_rows_have_many_lanes_and_short_rows_one():
 
 @pytest.mark.parametrize("n_words", [1, 7, 256, 257, 1000])
 def test_bitmaps_become_queues_and_bitmaps_again(n_words):
-    words = np.random.default_rng(n_words).integers(0, 2**63, n_words, dtype=np.uint64)
-    queue, again = np.empty(64 * n_words, np.uint32), np.empty_like(words)
-    size = gpu.bitmap_to_queue(words, queue, 1)
-    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-    assert np.array_equal(queue[:size], np.flatnonzero(bits))
-    gpu.queue_to_bitmap(queue, size, again, 1)
-    assert np.array_equal(words, again)
+    check_bitmap_and_queue(n_words)
 
 
 def test_blocks_shared_by_two_threads_find_the_same_levels(kron12):
@@ -218,7 +207,7 @@ def test_blocks_shared_by_two_threads_find_the_same_levels(kron12):
     try:
         for source in kron12.random_sources(3):
             parent, _, _ = search(kron12, int(source), [EMULATED])
-            check(kron12, int(source), parent)
+            check_tree(kron12, int(source), parent)
     finally:
         emulator.set_host_threads(1)
 
@@ -312,7 +301,7 @@ def test_arrays_of_host_and_device_do_not_mix(monkeypatch, kron12, devices, limi
     strict_cupy.install(monkeypatch)
     source = int(kron12.random_sources(1)[0])
     parent, records, partitions = search(kron12, source, devices, limit=limit, direction=direction)
-    check(kron12, source, parent)
+    check_tree(kron12, source, parent)
     assert {record.device for record in records} == set(devices)
     assert partitions[-1].out.indices.streamed == (limit is not None)
     assert partitions[-1].__sizeof__() == partitions[-1].out.indices.host_bytes
@@ -341,7 +330,7 @@ def test_a_real_gpu_finds_the_trees_of_the_cpu(kron12, devices, limit):
         pytest.skip(f"no GPU: {error}")
     for source in kron12.random_sources(3):
         parent, records, _ = search(kron12, int(source), devices, limit=limit)
-        check(kron12, int(source), parent)
+        check_tree(kron12, int(source), parent)
         assert Device.GPU in {record.device for record in records}
     result, _ = ranked(kron12, devices, limit=limit)
     expected = daskbfs.pagerank(kron12, tolerance=1e-11, driver="direct")
