@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+def _make_async(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """A function that returns something to await where its client is asynchronous."""
 
     @functools.wraps(function)
@@ -35,8 +35,8 @@ def _awaited(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     return call
 
 
-bfs = _awaited(bfs_api.bfs)
-pagerank = _awaited(pagerank_api.pagerank)
-distribute = _awaited(distributed_graph.distribute)
-tune = _awaited(tuning.tune)
-install_dashboard = _awaited(dashboard.install_dashboard)
+bfs = _make_async(bfs_api.bfs)
+pagerank = _make_async(pagerank_api.pagerank)
+distribute = _make_async(distributed_graph.distribute)
+tune = _make_async(tuning.tune)
+install_dashboard = _make_async(dashboard.install_dashboard)

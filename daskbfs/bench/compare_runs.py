@@ -130,7 +130,7 @@ def _named(run: Run) -> str:
     return f"{name} ({n_vertices} vertices, {n_edges} edges)"
 
 
-def told(report: dict[str, Any]) -> str:
+def format_comparison(report: dict[str, Any]) -> str:
     """A comparison in words."""
     factor, (low, high) = report["time_factor"], report["time_factor_interval"]
     b, a = report["after"], report["before"]

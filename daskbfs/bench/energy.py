@@ -92,7 +92,7 @@ def energy_figures(
     }
 
 
-def told(energy: Mapping[str, Any]) -> list[str]:
+def format_energy(energy: Mapping[str, Any]) -> list[str]:
     """Component energy in lines."""
     if "unavailable" in energy:
         return [f"component energy: unavailable, {energy['unavailable']}"]

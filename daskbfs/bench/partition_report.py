@@ -100,7 +100,7 @@ _COLUMNS = (
 )
 
 
-def told(report: dict[str, Any]) -> str:
+def format_report(report: dict[str, Any]) -> str:
     """What a person wants to know of it."""
     rows = [[title for title, _, _ in _COLUMNS], *map(_cells, report["partitions"])]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]

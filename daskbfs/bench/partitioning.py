@@ -76,7 +76,7 @@ def main(
                     {"graph": graph.name, "one_worker_teps": alone[graph.name], "points": points}
                 )
     for swept in report["sweeps"]:
-        click.echo("\n".join(told(swept)))
+        click.echo("\n".join(format_sweep(swept)))
     options.write_report(report, json_file)
     if plot_file:
         save(picture(report), plot_file)
@@ -145,7 +145,7 @@ def mean_phases(phases: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.fmean(found[name] for found in phases) for name in phases[0]}
 
 
-def told(swept: dict[str, Any]) -> list[str]:
+def format_sweep(swept: dict[str, Any]) -> list[str]:
     """A table, and where a specialised partition beats a random one."""
     header = [
         f"{swept['graph']}: one worker with all cores {swept['one_worker_teps'] / 1e9:.3f} GTEPS",

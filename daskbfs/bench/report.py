@@ -22,7 +22,7 @@ from daskbfs.plotting.figures import (
     runs_figure,
     search_figure,
 )
-from daskbfs.plotting.pictures import rendered, require_matplotlib, save
+from daskbfs.plotting.pictures import render, require_matplotlib, save
 from daskbfs.telemetry.levels import EMULATED_NOTE, LevelTable, html_table
 
 _HYBRID = "Sallinen et al., Accelerating Direction-Optimized BFS on Hybrid Architectures"
@@ -284,7 +284,7 @@ def _figure(number: int, shown: Shown) -> str:
 
 def picture_html(figure: Any, caption: str, alternative: str) -> str:
     """A picture in the page itself; the caption is HTML, what stands for the picture is text."""
-    picture = base64.b64encode(rendered(figure, "svg")).decode()
+    picture = base64.b64encode(render(figure, "svg")).decode()
     return (
         f'<figure><img alt="{html.escape(alternative)}" '
         f'src="data:image/svg+xml;base64,{picture}">'

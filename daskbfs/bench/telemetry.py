@@ -55,7 +55,7 @@ def main(scale: int, rounds: int, n_sources: int, json_file: str | None, quiet: 
                     cases.append(figures)
                     placed.release()
     for figures in cases:
-        click.echo(told(figures))
+        click.echo(format_figures(figures))
     options.write_report({"cases": cases}, json_file)
 
 
@@ -109,7 +109,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
     return statistics.median(ordered), ordered[low], ordered[high]
 
 
-def told(figures: dict[str, Any]) -> str:
+def format_figures(figures: dict[str, Any]) -> str:
     """One case in a line."""
     without, added = figures["seconds_without"] * 1e3, figures["seconds_added"] * 1e3
     low, high = (1e3 * bound for bound in figures["seconds_added_interval"])

@@ -97,11 +97,11 @@ def calibrate(
     if json_file:
         options.write_json(calibration.report(graph, searches, proposals, kinds[-1]), json_file)
     if json_file != "-":
-        options.speaker(quiet)(_told(proposals, len(sources)))
+        options.speaker(quiet)(_format_proposals(proposals, len(sources)))
         click.echo(text.rstrip() if not output else f"written to {output}")
 
 
-def _told(proposals: Sequence[Proposal], n_searches: int) -> str:
+def _format_proposals(proposals: Sequence[Proposal], n_searches: int) -> str:
     """What the numbers would be worth."""
     lines = []
     for p in proposals:

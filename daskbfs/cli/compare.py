@@ -115,14 +115,16 @@ def compare(
         n_searches = {course.origin.name: len(course.sources) for course in courses}
         said: list[str] = []
 
-        def told(row: Row) -> None:
+        def show_row(row: Row) -> None:
             if row.graph not in said:
                 said.append(row.graph)
                 say(f"{row.graph}, {n_searches[row.graph]} searches each:")
                 say(_line(side_by_side.COLUMNS))
             say(_line(side_by_side.cells(row)))
 
-        rows = side_by_side.compare(courses, systems, timeout=timeout, told=told, progress=progress)
+        rows = side_by_side.compare(
+            courses, systems, timeout=timeout, show_row=show_row, progress=progress
+        )
     if json_file:
         options.write_json(side_by_side.report(rows), json_file)
     if any(row.emulated for row in rows):

@@ -22,10 +22,10 @@ def compare_runs(before: str, after: str, json_file: str | None) -> None:
     daskbfs graph500 --scale 20 --threads 1 --json b.json
     daskbfs compare-runs a.json b.json
     """  # noqa: D301
-    from daskbfs.bench.compare_runs import compare, read_run, told
+    from daskbfs.bench.compare_runs import compare, format_comparison, read_run
 
     report = compare(read_run(before), read_run(after))
     if json_file:
         options.write_json(report, json_file)
     if json_file != "-":
-        click.echo(told(report))
+        click.echo(format_comparison(report))

@@ -89,7 +89,7 @@ def graph500(
         raise click.ClickException(
             f"the tree from {failure.source} is wrong, so there is no rate: {failure}"
         )
-    say(_told(outcome, report))
+    say(_format_summary(outcome, report))
     assert outcome.trials.last is not None
     if outcome.trials.last.levels.emulated:
         click.echo(EMULATED_NOTE, err=True)  # never a rate without it
@@ -105,7 +105,7 @@ def _fields(outcome: Outcome) -> str:
     )
 
 
-def _told(outcome: Outcome, report: dict[str, Any]) -> str:
+def _format_summary(outcome: Outcome, report: dict[str, Any]) -> str:
     """What a person wants to know of a run."""
     from daskbfs.bench import energy
     from daskbfs.machine.hardware import human_rate
@@ -129,5 +129,5 @@ def _told(outcome: Outcome, report: dict[str, Any]) -> str:
         f"checks against the input edges, {report['bfs_mean_validate']:.2f} s each"
     )
     if report["energy"] is not None:
-        lines += energy.told(report["energy"])
+        lines += energy.format_energy(report["energy"])
     return "\n".join(lines)

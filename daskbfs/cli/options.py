@@ -57,10 +57,10 @@ def plain_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if debug:
                 traceback.print_exc()
-            told = str(error)
+            text = str(error)
             if not isinstance(error, _SHOWN_ERRORS):
-                told = f"{type(error).__name__}: {error} (a mistake of ours; --debug shows where)"
-            raise Refused(told) from error
+                text = f"{type(error).__name__}: {error} (a mistake of ours; --debug shows where)"
+            raise Refused(text) from error
 
     return wrapped
 
@@ -82,14 +82,14 @@ graph_argument = click.argument("graph", type=GraphWord())
 
 def json_option(what: str) -> Decorator:
     """The option ``--json`` of a command that can write something for programs."""
-    told = f"Write {what} to this file; '-' is standard output."
-    return click.option("--json", "json_file", type=click.Path(), help=told)
+    text = f"Write {what} to this file; '-' is standard output."
+    return click.option("--json", "json_file", type=click.Path(), help=text)
 
 
 def quiet_option(what: str = "") -> Decorator:
     """The option ``--quiet`` of a command, and what else than bars it leaves out."""
-    told = f"No progress bars, {what}." if what else "No progress bars."
-    return click.option("--quiet", is_flag=True, help=told)
+    text = f"No progress bars, {what}." if what else "No progress bars."
+    return click.option("--quiet", is_flag=True, help=text)
 
 
 def count_option(*names: str, default: int, help: str) -> Decorator:

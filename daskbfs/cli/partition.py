@@ -57,7 +57,7 @@ def partition(
     daskbfs partition kron:20 --devices cpu=1,gpu=2 --strategy high --cpu-share 0.6
     daskbfs partition kron:22 --devices cpu=1,gpu=1 --gpu-memory 256MiB --plot cut.png
     """  # noqa: D301
-    from daskbfs.bench.partition_report import Plan, examine, picture, told
+    from daskbfs.bench.partition_report import Plan, examine, format_report, picture
     from daskbfs.graph.build import build_graph
     from daskbfs.plotting.pictures import check_picture, save
     from daskbfs.progress import bars
@@ -72,4 +72,4 @@ def partition(
         options.write_json(report, json_file)
     if plot_file:
         save(picture(report), plot_file)
-    options.speaker(quiet or json_file == "-")(told(report))
+    options.speaker(quiet or json_file == "-")(format_report(report))

@@ -83,12 +83,12 @@ def run(
     if json_file:
         options.write_json(report, json_file)
     assert trials.last is not None
-    say(_told(trials.last, report, peak))
+    say(_format_summary(trials.last, report, peak))
     if trials.failure is not None:
         raise click.ClickException(f"the tree from {trials.last.source} is wrong: {trials.failure}")
 
 
-def _told(last: BFSResult, report: dict[str, Any], peak: int) -> str:
+def _format_summary(last: BFSResult, report: dict[str, Any], peak: int) -> str:
     """What a person wants to know of some searches."""
     from daskbfs.machine.hardware import human_bytes, human_rate
     from daskbfs.telemetry.levels import EMULATED_NOTE

@@ -14,7 +14,7 @@ from typing import Any
 from distributed import Client
 
 from daskbfs import config
-from daskbfs.cluster.liveness import WorkersLost, guarded
+from daskbfs.cluster.liveness import WorkersLost, wait_unless_lost
 from daskbfs.cluster.workers import WorkerState
 from daskbfs.machine.devices import check_device
 from daskbfs.names import Device
@@ -30,13 +30,15 @@ async def query_devices(client: Client, now: Mapping[str, WorkerState]) -> dict[
         processes = {worker: state.process for worker, state in now.items()}
         asking = client.run(_device_here, workers=list(now), on_error="return")
         try:
-            return _found(now, await guarded(client, processes, asking))
+            return _match_answers(now, await wait_unless_lost(client, processes, asking))
         except WorkersLost as loss:
             now = {worker: s for worker, s in now.items() if worker not in loss.workers}
     return {}
 
 
-def _found(now: Mapping[str, WorkerState], answers: Mapping[str, Any]) -> dict[str, WorkerState]:
+def _match_answers(
+    now: Mapping[str, WorkerState], answers: Mapping[str, Any]
+) -> dict[str, WorkerState]:
     found = {}
     for worker, answer in answers.items():
         if isinstance(answer, OSError):  # it has left since

@@ -122,14 +122,14 @@ def chosen_gpus(gpus: str | int | Sequence[int]) -> list[int]:
 
 def _visible(n: int) -> list[int]:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves of so many."""
-    told = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if told is None:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
         return list(range(n))
     try:
-        return [int(word) for word in told.split(",") if word.strip()]
+        return [int(word) for word in visible.split(",") if word.strip()]
     except ValueError:
         raise ValueError(
-            f"CUDA_VISIBLE_DEVICES {told!r} cannot be read: write numbers, for example 0,1"
+            f"CUDA_VISIBLE_DEVICES {visible!r} cannot be read: write numbers, for example 0,1"
         ) from None
 
 

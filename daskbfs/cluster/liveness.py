@@ -81,7 +81,9 @@ class Watch:
         return now - noticed
 
 
-async def guarded(client: Client, processes: Mapping[str, str], waiting: Awaitable[T]) -> T:
+async def wait_unless_lost(
+    client: Client, processes: Mapping[str, str], waiting: Awaitable[T]
+) -> T:
     """Wait for something that needs some workers; raise WorkersLost once they are gone.
 
     An error must not hold the frames that it came through, and with them futures, until the garbage

@@ -203,7 +203,7 @@ class PhasesPane:
     """Where the seconds of a search went: figure 3 of the paper."""
 
     def __init__(self, **options: Any) -> None:
-        self._source = ColumnDataSource({"phase": [], "ms": [], "told": []}, name="phases")
+        self._source = ColumnDataSource({"phase": [], "ms": [], "label": []}, name="phases")
         categories = [*PHASES, "elsewhere"]
         self.root = plot = _figure(
             "Where the time went",
@@ -219,7 +219,7 @@ class PhasesPane:
         plot.text(
             x="ms",
             y="phase",
-            text="told",
+            text="label",
             x_offset=5,
             text_baseline="middle",
             text_font_size="11px",
@@ -239,7 +239,7 @@ class PhasesPane:
         self._source.data = {
             "phase": list(seconds),
             "ms": [value * 1e3 for value in seconds.values()],
-            "told": [f"{value * 1e3:,.2f}" for value in seconds.values()],
+            "label": [f"{value * 1e3:,.2f}" for value in seconds.values()],
         }
 
 

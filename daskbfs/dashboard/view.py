@@ -61,14 +61,14 @@ class View:
         self._of_a_search = [
             row(roots["levels"], roots["frontier"], **wide),
             row(roots["phases"], roots["workers"], **wide),
-            _titled("Searches: click on one to see it", roots["searches"]),
-            _titled("Its workers", roots["devices"]),
-            _titled("Its levels", roots["records"]),
+            _add_title("Searches: click on one to see it", roots["searches"]),
+            _add_title("Its workers", roots["devices"]),
+            _add_title("Its levels", roots["records"]),
         ]
         return column(
             row(self._headline, self._follow, **wide),
             *self._of_a_search,
-            _titled("Partitions on this cluster", roots["partitions"]),
+            _add_title("Partitions on this cluster", roots["partitions"]),
             **wide,
         )
 
@@ -124,7 +124,7 @@ class View:
         return [] if task is None else [worker.address for worker in task.who_has or ()]
 
 
-def _titled(title: str, pane: Any) -> Any:
+def _add_title(title: str, pane: Any) -> Any:
     head = Div(text=f"<b>{title}</b>", sizing_mode="stretch_width")
     return column(head, pane, sizing_mode="stretch_width")
 

@@ -18,7 +18,7 @@ from distributed import Client, Future
 
 from daskbfs import config
 from daskbfs.cluster.futures import new_run, wait_all
-from daskbfs.cluster.liveness import guarded
+from daskbfs.cluster.liveness import wait_unless_lost
 from daskbfs.cluster.threads import Share, machine_shares
 from daskbfs.cluster.workers import WorkerState
 from daskbfs.graph.build import Selection, fill_rows, outline_of
@@ -29,7 +29,7 @@ from daskbfs.graph.graph import RemoteGraph
 from daskbfs.graph.ordering import Locality
 from daskbfs.graph.prebuilt import sketch_stored, stored_graph
 from daskbfs.graph.vertex_ids import Ids, collect_ids
-from daskbfs.kernels.buffers import owned
+from daskbfs.kernels.buffers import ensure_owned
 from daskbfs.kernels.threads import threads
 from daskbfs.machine import hardware
 from daskbfs.partition.layout import Layout
@@ -74,7 +74,9 @@ async def outlined(
         return sketch_stored(stored, origin)
     processes = {worker: state.process for worker, state in now.items()}
     with named_errors(origin.name):
-        return await guarded(client, processes, _outlined(origin, client, sorted(now), progress))
+        return await wait_unless_lost(
+            client, processes, _outlined(origin, client, sorted(now), progress)
+        )
 
 
 @contextlib.asynccontextmanager
@@ -196,11 +198,11 @@ def owned_outline(outline: RemoteGraph) -> RemoteGraph:
     values = {f.name: getattr(outline, f.name) for f in fields(outline) if f.name != "_derived"}
     for name, value in values.items():
         if isinstance(value, np.ndarray):
-            values[name] = owned(value)
+            values[name] = ensure_owned(value)
     for name in ("input_lengths", "lengths"):
         out, into = values[name]
-        out = owned(out)
-        values[name] = (out, owned(into) if outline.directed else out)
+        out = ensure_owned(out)
+        values[name] = (out, ensure_owned(into) if outline.directed else out)
     if not outline.filled:
         values["lengths"] = values["input_lengths"]
     return RemoteGraph(**values)
@@ -208,7 +210,7 @@ def owned_outline(outline: RemoteGraph) -> RemoteGraph:
 
 def build_rows(blueprint: Blueprint, share: Share, work: str, numbers: Sequence[int]) -> BuiltRows:
     """Build the rows of some partitions, where they will stay."""
-    layout, outline = blueprint.layout.owned(), blueprint.outline
+    layout, outline = blueprint.layout.owned_copy(), blueprint.outline
     stored = stored_graph(Origin(outline.stream, outline.directed, outline.name))
     if stored is not None:
         with threads(share.kernel_threads):

@@ -12,7 +12,7 @@ import numpy as np
 from distributed import Client, Future
 
 from daskbfs.cluster.futures import new_run, wait_all
-from daskbfs.cluster.liveness import guarded
+from daskbfs.cluster.liveness import wait_unless_lost
 from daskbfs.cluster.threads import Share, machine_shares
 from daskbfs.cluster.workers import WorkerState
 from daskbfs.distribution.build_on_workers import (
@@ -31,8 +31,8 @@ from daskbfs.partition.layout import Layout, partition_footprint
 from daskbfs.partition.numbering import Numbering, number
 from daskbfs.partition.partition import (
     Partition,
-    all_owned,
     cut_rows_of,
+    ensure_all_owned,
     partition_of,
     rows_from_arrays,
     rows_to_arrays,
@@ -101,7 +101,7 @@ class PlacedPartitions:
         """Expect nothing of the next run."""
         self._expected_levels.clear()
 
-    def annotated(self, **more: Any) -> Any:
+    def annotate(self, **more: Any) -> Any:
         """A context in which tasks belong to the graph's span, on Dask's performance page."""
         span = {"span": self._span} if self.reporter else {}
         return dask.annotate(**span, **more)  # type: ignore[attr-defined]
@@ -209,9 +209,9 @@ async def place_partitions(
     placed = PlacedPartitions(graph, client, layout, placement, processes, devices, epoch, name)
     kept = _Kept({}, {}, None)
     if before is not None and before.layout is layout:
-        kept = _kept(before, placed)
+        kept = _find_kept(before, placed)
     check_memory(placed, kept, now)
-    await guarded(client, placed.processes, _put(placed, kept, progress))
+    await wait_unless_lost(client, placed.processes, _place_rows(placed, kept, progress))
     placed.reporter = await reporter_for(client)
     if placed.reporter is not None:
         with quietly():
@@ -245,7 +245,7 @@ def _graph_record(placed: PlacedPartitions) -> GraphRecord:
     )
 
 
-def _kept(before: PlacedPartitions, placed: PlacedPartitions) -> _Kept:
+def _find_kept(before: PlacedPartitions, placed: PlacedPartitions) -> _Kept:
     numberings = {
         worker: future
         for worker, future in before.numberings.items()
@@ -260,18 +260,18 @@ def _kept(before: PlacedPartitions, placed: PlacedPartitions) -> _Kept:
     return _Kept(numberings, partitions, before.numbering)
 
 
-async def _put(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> None:
+async def _place_rows(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> None:
     client, graph, run = placed.client, placed.graph, new_run()
     holders = placed.placement.holders
     built = {}
     if isinstance(graph, RemoteGraph):
-        built = await _built(placed, kept, progress)
+        built = await _build_missing(placed, kept, progress)
     placed.numbering = kept.numbering or number(graph, placed.layout)
     for worker in placed.placement.workers:
         if worker in kept.numberings:
             placed.numberings[worker] = kept.numberings[worker]
             continue
-        raw = await _sent(client, to_arrays(placed.numbering), worker)
+        raw = await _send(client, to_arrays(placed.numbering), worker)
         placed.numberings[worker] = client.submit(
             pin_numbering,
             raw,
@@ -284,7 +284,7 @@ async def _put(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> Non
         if p in kept.partitions:
             placed.partitions.append(kept.partitions[p])
             continue
-        rows = built[worker] if built else await _cut_and_sent(placed, p)
+        rows = built[worker] if built else await _cut_and_send(placed, p)
         placed.partitions.append(
             client.submit(
                 pin_partition,
@@ -302,7 +302,9 @@ async def _put(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> Non
         progress("placing partitions", p + 1, len(holders))
 
 
-async def _built(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> dict[str, Future]:
+async def _build_missing(
+    placed: PlacedPartitions, kept: _Kept, progress: Progress
+) -> dict[str, Future]:
     """Rows that workers make of the edges, where the graph's are not here."""
     graph, client, run = placed.graph, placed.client, new_run()
     assert isinstance(graph, RemoteGraph)
@@ -311,7 +313,7 @@ async def _built(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> d
     for worker in placed.placement.workers:
         fresh = [p for p in placed.placement.held_by(worker) if p not in kept.partitions]
         if fresh:
-            blueprint = await _sent(client, Blueprint(graph, placed.layout), worker)
+            blueprint = await _send(client, Blueprint(graph, placed.layout), worker)
             built[worker] = client.submit(
                 build_rows,
                 blueprint,
@@ -340,14 +342,14 @@ async def _built(placed: PlacedPartitions, kept: _Kept, progress: Progress) -> d
     return built
 
 
-async def _cut_and_sent(placed: PlacedPartitions, p: int) -> Future:
+async def _cut_and_send(placed: PlacedPartitions, p: int) -> Future:
     """Rows of a graph that is here, cut and sent to their worker."""
     assert isinstance(placed.graph, Graph)
     rows = cut_rows_of(placed.graph, placed.layout, p)
-    return await _sent(placed.client, rows_to_arrays(*rows), placed.placement.holders[p])
+    return await _send(placed.client, rows_to_arrays(*rows), placed.placement.holders[p])
 
 
-async def _sent(client: Client, value: Any, worker: str) -> Future:
+async def _send(client: Client, value: Any, worker: str) -> Future:
     """A value as a key on a worker."""
     (raw,) = await client.scatter([value], workers=[worker], direct=True, hash=False)
     future: Future = raw
@@ -401,7 +403,7 @@ def user_columns(
 
 def pin_numbering(arrays: dict[str, Any], device: Device) -> Numbering:
     """Make what the partitions of this worker share of what was sent to it, on its device."""
-    return Numbering(**all_owned(arrays)).on(device)
+    return Numbering(**ensure_all_owned(arrays)).on(device)
 
 
 def pin_partition(

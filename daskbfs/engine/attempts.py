@@ -16,7 +16,7 @@ from distributed import CancelledError, Client
 
 from daskbfs import config
 from daskbfs.cluster.futures import new_run
-from daskbfs.cluster.liveness import WorkersLost, guarded
+from daskbfs.cluster.liveness import WorkersLost, wait_unless_lost
 from daskbfs.cluster.local import current_client
 from daskbfs.cluster.workers import check_scheduler
 from daskbfs.distribution.distributed_graph import (
@@ -154,12 +154,12 @@ async def _run_attempt(placed: PlacedPartitions, job: Job) -> FinishedRun | None
     start = time.perf_counter()
     try:
         running = _warm_and_run(placed, program, attempt, job)
-        finished = await guarded(placed.client, placed.processes, running)
+        finished = await wait_unless_lost(placed.client, placed.processes, running)
     except BaseException as error:
         if reporter is not None:
             with quietly():
                 seconds = time.perf_counter() - start
-                reporter.run(RunRecord(about).failed(_reason(error), seconds))
+                reporter.run(RunRecord(about).as_failed(_reason(error), seconds))
         raise
     if reporter is not None:
         with quietly():

@@ -79,7 +79,7 @@ async def run_once(
     result: Result = await _RUN[job.driver](partitions, program, attempt, job.threads)
     seconds = time.perf_counter() - start
     try:
-        measured = await result.measured()
+        measured = await result.measurements()
         parts = await result.bring_parts() if job.fetch else ()
     except BaseException:
         result.release()  # the caller that handles the error may keep this frame alive for long

@@ -10,18 +10,18 @@ import numpy as np
 from distributed import Future
 
 from daskbfs.cluster.futures import new_run
-from daskbfs.cluster.liveness import WorkersLost, guarded
+from daskbfs.cluster.liveness import WorkersLost, wait_unless_lost
 from daskbfs.cluster.workers import workers_now
 from daskbfs.distribution.placed_partitions import PlacedPartitions
 from daskbfs.engine.superstep import MeasuredParts, Measurements, Parts
 from daskbfs.engine.tasks import read_measurements
-from daskbfs.kernels.buffers import owned
+from daskbfs.kernels.buffers import ensure_owned
 
 
 class Result(Protocol):
     """The parts of a finished run."""
 
-    async def measured(self) -> Measurements:
+    async def measurements(self) -> Measurements:
         """What was measured."""
 
     def release(self) -> None:
@@ -45,7 +45,7 @@ class LocalResult:
     found: MeasuredParts
     asynchronous = False
 
-    async def measured(self) -> Measurements:
+    async def measurements(self) -> Measurements:
         return self.found.measured
 
     def release(self) -> None:
@@ -75,13 +75,13 @@ class RemoteResult:
         """For each partition, a future of its vertex ids and values, and how many there are."""
         return self.placed.user_parts(self.futures)
 
-    async def measured(self) -> Measurements:
+    async def measurements(self) -> Measurements:
         """What was measured. Where the worker lives in this process, all of it is at hand then."""
         if self.placed.placement.in_this_process:
             first = (await self.bring_parts())[0]
             assert isinstance(first, MeasuredParts)
             return first.measured
-        with self.placed.annotated():
+        with self.placed.annotate():
             future = self.placed.client.submit(
                 read_measurements,
                 self.futures[0],
@@ -120,7 +120,7 @@ class RemoteResult:
     async def _gather(self, processes: Mapping[str, str]) -> list[Parts]:
         client = self.placed.client
         bringing: Awaitable[list[Parts]] = client.gather(self.futures, direct=True)
-        return await guarded(client, processes, bringing)
+        return await wait_unless_lost(client, processes, bringing)
 
     async def _find_holders(self) -> dict[str, str] | None:
         """The workers that have the parts now, since others retired; None where any is lost."""
@@ -138,6 +138,6 @@ def join_parts(by_worker: Sequence[Parts]) -> np.ndarray:
     """The values by global id."""
     parts = sorted((p for held in by_worker for p in held.parts), key=lambda part: part.first)
     if len(parts) == 1:
-        alone: np.ndarray = owned(parts[0].values)
+        alone: np.ndarray = ensure_owned(parts[0].values)
         return alone
     return np.concatenate([part.values for part in parts])

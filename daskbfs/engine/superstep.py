@@ -159,7 +159,7 @@ class Account:
         if self._watcher is not None:
             self._watcher(records)
 
-    def measured(self) -> Measurements:
+    def measurements(self) -> Measurements:
         """All of it."""
         seconds = self._seconds
         if not self._exchanges:  # whatever lay between kernels was no exchange
@@ -197,4 +197,4 @@ def run_program(
         message = gather(program, states.numbering, message, [reply], account)
     parts = states.settle([states.close(message)])
     account.pass_to("aggregate")
-    return MeasuredParts(parts, account.measured())
+    return MeasuredParts(parts, account.measurements())

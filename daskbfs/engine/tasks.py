@@ -182,7 +182,7 @@ def _settle(mailboxes: Mailboxes, box: Mailbox, states: WaveStates) -> Parts:
     if mailboxes.address != attempt.coordinator:
         return Parts(parts)
     states.account.pass_to("aggregate")
-    return MeasuredParts(parts, states.account.measured())
+    return MeasuredParts(parts, states.account.measurements())
 
 
 def _message(level: int) -> str:

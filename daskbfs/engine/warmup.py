@@ -70,7 +70,7 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
     ]
     await wait_all(futures)
     if not placed.warmed:
-        with placed.annotated():
+        with placed.annotate():
             placed.anchors = [
                 placed.client.submit(
                     _stay,

@@ -12,7 +12,7 @@ import numpy as np
 _SPARE_ARRAYS = 4
 
 
-def owned(array: Any) -> Any:
+def ensure_owned(array: Any) -> Any:
     """The array; a copy where it came over the wire and cannot be written.
 
     Kernels are compiled for arrays that can be written; for others numba compiles them again.

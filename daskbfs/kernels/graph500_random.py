@@ -79,13 +79,13 @@ def skip_table() -> np.ndarray:
 
 
 @inlined
-def _folded(x):
+def _fold(x):
     """A number congruent to a uint64, below 2**34."""
     return (x & _P) + (x >> _BITS)
 
 
 @inlined
-def _reduced(x):
+def _reduce(x):
     """A number below 2**34 or so, modulo 2**31 - 1."""
     x = (x & _P) + (x >> _BITS)
     return x - _P if x >= _P else x
@@ -98,7 +98,7 @@ def _go_on(matrix, state):
     for i in range(ORDER):
         first = matrix[i, 0] * z1 + matrix[i, 1] * z2 + matrix[i, 2] * z3
         second = matrix[i, 3] * z4 + matrix[i, 4] * z5
-        state[i] = _reduced(_folded(first) + _folded(second))
+        state[i] = _reduce(_fold(first) + _fold(second))
 
 
 @inlined
@@ -110,7 +110,7 @@ def _reversed_bits(x):
 
 
 @inlined
-def _scrambled(label, down, add, odd_1, odd_2):
+def _scramble(label, down, add, odd_1, odd_2):
     """Map labels of some bits one to one onto labels of as many."""
     x = _reversed_bits((label + add) * odd_1) >> down
     return np.uint32(_reversed_bits(x * odd_2) >> down)
@@ -134,7 +134,7 @@ def _reference_edges(part, n_parts, first, heads, tails, scale, seed, table, val
         for _ in range(scale):
             drawn = np.uint64(0)
             while drawn < _BIASED:
-                drawn = _reduced(_folded(_A1 * z1) + _folded(_A5 * z5))
+                drawn = _reduce(_fold(_A1 * z1) + _fold(_A5 * z5))
                 z1, z2, z3, z4, z5 = drawn, z1, z2, z3, z4
             draw = drawn % _DENOMINATOR
             # b: 1, c: 2, a: 0, d: 3; on the diagonal, c is flipped to b
@@ -143,8 +143,8 @@ def _reference_edges(part, n_parts, first, heads, tails, scale, seed, table, val
             flip = np.uint64((head == tail) & (down_row > right))
             head = (head << one) | (down_row ^ flip)
             tail = (tail << one) | (right | flip)
-        heads[k] = _scrambled(head, down, add, odd_1, odd_2)
-        tails[k] = _scrambled(tail, down, add, odd_1, odd_2)
+        heads[k] = _scramble(head, down, add, odd_1, odd_2)
+        tails[k] = _scramble(tail, down, add, odd_1, odd_2)
         _go_on(table[0, 1], state)
 
 

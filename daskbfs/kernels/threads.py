@@ -93,7 +93,7 @@ class _Pool:
         return bool(begun == 0)
 
 
-def _compiled(function: Callable[..., Any], signature: str) -> Any:
+def _compile(function: Callable[..., Any], signature: str) -> Any:
     """A function that other threads and languages can call."""
     try:
         return numba.cfunc(signature, nopython=True, cache=True)(function)
@@ -104,13 +104,13 @@ def _compiled(function: Callable[..., Any], signature: str) -> Any:
 @functools.cache
 def _server() -> Any:
     """What helpers run."""
-    return _compiled(_serve, "int64(int64)")
+    return _compile(_serve, "int64(int64)")
 
 
 @functools.cache
 def _runner() -> Any:
     """What kernels call."""
-    return _compiled(_run, "int64(int64,int64,int64)")
+    return _compile(_run, "int64(int64,int64,int64)")
 
 
 def _serve(number):  # type: ignore[no-untyped-def]
@@ -130,7 +130,7 @@ def _run(task, data, n_parts):  # type: ignore[no-untyped-def]
 
 def _spins(seconds: float) -> int:
     """How many pauses of a core take so long."""
-    pause = _compiled(_spin, "int64(int64)").ctypes
+    pause = _compile(_spin, "int64(int64)").ctypes
     taken = []
     for _ in range(4):
         start = time.perf_counter()

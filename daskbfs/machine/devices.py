@@ -50,9 +50,9 @@ def check_one_cuda() -> None:
     """Refuse an installation with packages for two versions of CUDA: they load each other's."""
     by_major = cuda_packages()
     if len(by_major) > 1:
-        told = "; ".join(f"CUDA {major}: {', '.join(by_major[major])}" for major in by_major)
+        found = "; ".join(f"CUDA {major}: {', '.join(by_major[major])}" for major in by_major)
         raise RuntimeError(
-            f"packages for two versions of CUDA are installed ({told}): uninstall those of one"
+            f"packages for two versions of CUDA are installed ({found}): uninstall those of one"
         )
 
 

@@ -64,8 +64,8 @@ def _counter(zone: Path, component: str) -> Reading:
         joules = int((zone / "energy_uj").read_text()) / 1e6
         limit = int((zone / "max_energy_range_uj").read_text()) / 1e6
     except PermissionError:
-        told = f"only root may read {zone / 'energy_uj'}: run as root, or allow it"
-        return Reading(component, None, None, told)
+        reason = f"only root may read {zone / 'energy_uj'}: run as root, or allow it"
+        return Reading(component, None, None, reason)
     except (OSError, ValueError) as error:
         return Reading(component, None, None, f"{zone} cannot be read ({error})")
     return Reading(component, joules, limit)

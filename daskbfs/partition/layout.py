@@ -9,7 +9,7 @@ import numpy as np
 from daskbfs.graph.csr import word_padded
 from daskbfs.graph.graph import Outline
 from daskbfs.kernels.bitmap import WORD_BITS
-from daskbfs.kernels.buffers import owned
+from daskbfs.kernels.buffers import ensure_owned
 from daskbfs.kernels.vertex_numbers import MAX_VERTICES
 from daskbfs.machine.hardware import human_bytes
 from daskbfs.partition.footprint import Footprint, footprint
@@ -38,10 +38,10 @@ class Layout:
         """Global ids, padding included."""
         return int(self.first[-1])
 
-    def owned(self) -> Layout:
+    def owned_copy(self) -> Layout:
         """A layout that came over the wire, with arrays that kernels know."""
-        rows = tuple(owned(mine) for mine in self.rows)
-        return Layout(rows, self.first, owned(self.global_id), self.n_primary)
+        rows = tuple(ensure_owned(mine) for mine in self.rows)
+        return Layout(rows, self.first, ensure_owned(self.global_id), self.n_primary)
 
 
 def lay_out(

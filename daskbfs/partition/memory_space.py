@@ -19,7 +19,7 @@ import numpy as np
 
 from daskbfs import config
 from daskbfs.graph.csr import Rows
-from daskbfs.kernels.buffers import Recycler, owned
+from daskbfs.kernels.buffers import Recycler, ensure_owned
 from daskbfs.machine.devices import check_device
 from daskbfs.machine.hardware import human_bytes
 from daskbfs.names import Device
@@ -55,7 +55,7 @@ class HostMemory:
 
     def put(self, array: np.ndarray) -> Any:
         """An array that arrived, where kernels can work with it."""
-        return owned(array)
+        return ensure_owned(array)
 
     def get(self, array: Any) -> np.ndarray:
         """An array that is to leave."""
@@ -142,7 +142,7 @@ class DeviceMemory(HostMemory):
 
     def put(self, array: np.ndarray) -> Any:
         if self._xp is np:
-            return owned(array)
+            return ensure_owned(array)
         import cupyx
 
         pinned = cupyx.empty_pinned(array.shape, array.dtype)

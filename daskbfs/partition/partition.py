@@ -15,7 +15,7 @@ import numpy as np
 from daskbfs.graph.csr import Rows, word_padded
 from daskbfs.graph.graph import Graph
 from daskbfs.kernels.bitmap import WORD_BITS
-from daskbfs.kernels.buffers import Recycler, owned
+from daskbfs.kernels.buffers import Recycler, ensure_owned
 from daskbfs.kernels.frontier import cut_rows
 from daskbfs.kernels.threads import n_threads
 from daskbfs.names import Device
@@ -131,10 +131,10 @@ def rows_to_arrays(out: Rows, into: Rows) -> dict[str, Any]:
 
 def rows_from_arrays(arrays: dict[str, Any]) -> tuple[Rows, Rows]:
     """Rows from what travelled; kernels are compiled for arrays that can be written."""
-    out = Rows(**all_owned(arrays["out"]))
-    return out, out if arrays["into"] is None else Rows(**all_owned(arrays["into"]))
+    out = Rows(**ensure_all_owned(arrays["out"]))
+    return out, out if arrays["into"] is None else Rows(**ensure_all_owned(arrays["into"]))
 
 
-def all_owned(values: dict[str, Any]) -> dict[str, Any]:
+def ensure_all_owned(values: dict[str, Any]) -> dict[str, Any]:
     """The same values, arrays among them owned."""
-    return {k: owned(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}
+    return {k: ensure_owned(v) if isinstance(v, np.ndarray) else v for k, v in values.items()}

@@ -36,7 +36,7 @@ def _picture_class() -> type:
         """A figure that notebooks show, without pyplot and its global state."""
 
         def _repr_png_(self) -> bytes:
-            return rendered(self, "png")
+            return render(self, "png")
 
     return Picture
 
@@ -71,7 +71,7 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def rendered(figure: Any, form: str) -> bytes:
+def render(figure: Any, form: str) -> bytes:
     """A figure as the bytes of a picture."""
     target = io.BytesIO()
     figure.savefig(target, format=form, dpi=150)
@@ -81,4 +81,4 @@ def rendered(figure: Any, form: str) -> bytes:
 def save(figure: Any, file: str | Path) -> None:
     """Write a figure; the suffix tells the format."""
     with whole_file(Path(file)) as target:
-        target.write(rendered(figure, Path(file).suffix.removeprefix(".").lower()))
+        target.write(render(figure, Path(file).suffix.removeprefix(".").lower()))

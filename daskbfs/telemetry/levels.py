@@ -257,13 +257,13 @@ class LevelTable(Sequence[LevelRecord]):
         """The table behind dictionaries, which may lack what older versions did not measure."""
         return cls([_record({"scout_count": 0} | row) for row in rows])
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """The records as bytes, to be sent and kept: a seventh of what they take as objects."""
         packed: bytes = msgpack.packb([_LEVEL_VALUES(record) for record in self._records])
         return packed
 
     @classmethod
-    def unpacked(cls, data: bytes) -> LevelTable:
+    def unpack(cls, data: bytes) -> LevelTable:
         """The table that was packed."""
         rows = msgpack.unpackb(data)
         return cls([_record(dict(zip(_LEVEL_FIELDS, row, strict=True))) for row in rows])

@@ -92,7 +92,7 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
             if kind == "graph":
                 self._keep_graph(GraphRecord.from_wire(record))
             elif kind == "running":
-                self._go_on(record, more["seconds"], LevelTable.unpacked(more["packed"]))
+                self._go_on(record, more["seconds"], LevelTable.unpack(more["packed"]))
             else:
                 self._end(RunRecord.from_wire(record))
             self.version += 1
@@ -111,19 +111,19 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
         known = self._runs.get(begun.about.run, begun)
         # else news that were overtaken: by its end, or by the end of its client
         if known.state is State.RUNNING and known.about.client in self.scheduler.clients:
-            self._keep(known.going_on(seconds, levels, config.get("telemetry.levels")))
+            self._keep(known.with_progress(seconds, levels, config.get("telemetry.levels")))
 
     def _end(self, record: RunRecord) -> None:
         self.totals.add(record)
         known = self._runs.get(record.about.run)
         if known is not None and record.state is State.FAILED:  # what was heard of it stays
-            record = known.failed(record.error, record.seconds)
+            record = known.as_failed(record.error, record.seconds)
         self._keep(record)
 
     def _keep(self, record: RunRecord) -> None:
         most = config.get("telemetry.levels")
         if len(record.packed) > _MOST_BYTES_OF_A_LEVEL * most:  # its client has other numbers
-            record = record.shortened(most)
+            record = record.shorten(most)
         run, n_bytes = record.about.run, len(record.packed)
         self._runs[run] = record
         self._n_bytes += n_bytes - self._with_levels.pop(run, 0)
@@ -134,7 +134,7 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
         while self._n_bytes > config.get("telemetry.bytes") and len(self._with_levels) > 1:
             oldest, n_bytes = self._with_levels.popitem(last=False)
             self._n_bytes -= n_bytes
-            self._runs[oldest] = self._runs[oldest].shortened(0)
+            self._runs[oldest] = self._runs[oldest].shorten(0)
 
     def run(self, name: str) -> RunRecord | None:
         """One run; None if it is unknown or forgotten."""
@@ -161,5 +161,5 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
     def remove_client(self, scheduler: Any, client: str) -> None:
         for record in self.runs():
             if record.state is State.RUNNING and record.about.client == client:
-                self._end(record.failed("its client is gone", record.seconds))
+                self._end(record.as_failed("its client is gone", record.seconds))
                 self.version += 1

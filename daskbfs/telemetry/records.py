@@ -62,7 +62,7 @@ class RunRecord:
     @property
     def levels(self) -> LevelTable:
         """The levels that are kept; none where they are those of another version."""
-        return _unpacked(self.packed)
+        return _unpack(self.packed)
 
     @property
     def teps(self) -> float | None:
@@ -81,14 +81,14 @@ class RunRecord:
     ) -> RunRecord:
         """The record of a run that is over."""
         figures = (seconds, levels.n_levels, levels.kernel_seconds, edges)
-        packed = levels.ends(most_levels).packed()
+        packed = levels.ends(most_levels).pack()
         return cls(about, State.DONE, *figures, "", phases, levels.totals.sums, packed)
 
-    def failed(self, reason: str, seconds: float) -> RunRecord:
+    def as_failed(self, reason: str, seconds: float) -> RunRecord:
         """The record of an attempt that came to nothing."""
         return dataclasses.replace(self, state=State.FAILED, seconds=seconds, error=reason)
 
-    def going_on(self, seconds: float, levels: LevelTable, most_levels: int) -> RunRecord:
+    def with_progress(self, seconds: float, levels: LevelTable, most_levels: int) -> RunRecord:
         """The record while it goes on, with levels that came since."""
         table = LevelTable([*self.levels, *levels])
         return dataclasses.replace(
@@ -96,12 +96,12 @@ class RunRecord:
             seconds=seconds,
             n_levels=max(self.n_levels, levels.n_levels),
             kernel_seconds=self.kernel_seconds + levels.kernel_seconds,
-            packed=table.ends(most_levels).packed(),
+            packed=table.ends(most_levels).pack(),
         )
 
-    def shortened(self, most_levels: int) -> RunRecord:
+    def shorten(self, most_levels: int) -> RunRecord:
         """With fewer levels."""
-        packed = self.levels.ends(most_levels).packed() if most_levels else b""
+        packed = self.levels.ends(most_levels).pack() if most_levels else b""
         return dataclasses.replace(self, packed=packed)
 
     def to_wire(self) -> dict[str, Any]:
@@ -126,10 +126,10 @@ _SEARCH_FIELDS = tuple(field.name for field in dataclasses.fields(RunRecord))
 
 
 @functools.lru_cache(maxsize=8)
-def _unpacked(packed: bytes) -> LevelTable:
+def _unpack(packed: bytes) -> LevelTable:
     """Levels for those who look: a page asks several times for the same."""
     try:
-        return LevelTable.unpacked(packed) if packed else LevelTable(())
+        return LevelTable.unpack(packed) if packed else LevelTable(())
     except Exception:
         _logger.warning("levels that daskbfs was told of cannot be read", exc_info=True)
         return LevelTable(())

@@ -124,7 +124,7 @@ class RunningSearch:
             "kind": "running",
             "record": self._about,
             "seconds": now - self._began,
-            "packed": new.ends(config.get("telemetry.levels")).packed(),
+            "packed": new.ends(config.get("telemetry.levels")).pack(),
         }
         self._worker.loop.add_callback(self._worker.batched_send, message)
 

@@ -64,8 +64,8 @@ class Claim:
         self.graph = graph
         self.source = graph.vertex(source, "source")
         self.source_index = graph.ids.index(self.source)
-        self.parent = _aligned(graph, parent, "parent")
-        self.level = None if level is None else _aligned(graph, level, "level")
+        self.parent = _align(graph, parent, "parent")
+        self.level = None if level is None else _align(graph, level, "level")
         at_source = self.parent[self.source_index]
         if at_source != self.source:
             raise self.error(
@@ -87,8 +87,8 @@ class Claim:
         if (bad := _first(too_far)) is not None:
             raise self.error(2, bad, f"no vertex of this graph can have the level {level[bad]}")
         if level[self.source_index] != 0:
-            told = level[self.source_index]
-            raise self.error(2, self.source_index, f"the source's level is {told}, not 0")
+            claimed = level[self.source_index]
+            raise self.error(2, self.source_index, f"the source's level is {claimed}, not 0")
 
     def parent_indices(self) -> np.ndarray:
         """Parents as indices of vertices, NONE where unreached; refuses those that are none."""
@@ -129,7 +129,7 @@ def _first(bad: np.ndarray) -> int | None:
     return place if bad.size and bad[place] else None
 
 
-def _aligned(graph: Outline, values: Any, what: str) -> np.ndarray:
+def _align(graph: Outline, values: Any, what: str) -> np.ndarray:
     """An array of integers, one for each vertex."""
     values = np.asarray(values)
     if values.size and values.dtype.kind not in "iu":
@@ -249,5 +249,5 @@ class Trees:
         facts = {"level": self._levels[index, t]}
         if above < vertices.size:  # the rules for which it is SEEN do not name it
             facts |= {"parent": vertices[above], "parent_level": self._levels[above, t]}
-        told = message.format(**facts)
-        raise ValidationError(check, int(vertices[index]), told, self._sources[t])
+        text = message.format(**facts)
+        raise ValidationError(check, int(vertices[index]), text, self._sources[t])

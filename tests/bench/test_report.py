@@ -14,7 +14,7 @@ import daskbfs
 from daskbfs.bench.report import figures, read_records, write_report
 from daskbfs.cli import main
 from daskbfs.plotting.figures import degree_figure, search_figure
-from daskbfs.plotting.pictures import rendered
+from daskbfs.plotting.pictures import render
 from tests.support.browser import Page, chromium
 from tests.support.samples import TABLE
 
@@ -110,7 +110,7 @@ def test_html_and_mathematics_in_names_stay_text(files, tmp_path):
     assert "script" not in [tag for tag, _ in tags.tags]
     assert NAME in tags.words
     result = daskbfs.bfs(daskbfs.from_edges([(0, 1)], name=NAME), 0)
-    assert rendered(result.plot(), "svg")
+    assert render(result.plot(), "svg")
 
 
 @pytest.mark.slow
@@ -197,8 +197,8 @@ def test_searches_of_many_levels_and_of_none_can_be_drawn():
     path = daskbfs.from_edges(np.arange(3000)[:, None] + [0, 1], n_vertices=3002)
     for source in (0, 3001):
         result = daskbfs.bfs(path, source)
-        assert rendered(result.plot(), "png")
-        assert rendered(degree_figure(result.levels, "title"), "png")
+        assert render(result.plot(), "png")
+        assert render(degree_figure(result.levels, "title"), "png")
 
 
 @pytest.mark.slow

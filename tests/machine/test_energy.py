@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from daskbfs.bench.energy import energy_figures, told
+from daskbfs.bench.energy import energy_figures, format_energy
 from daskbfs.machine.energy import EnergyMeter, Reading, read_counters
 
 RANGE = 262_143_328_850
@@ -111,7 +111,7 @@ def test_counters_that_cannot_be_read_are_unavailable_and_in_no_sum(powercap, no
     assert figures["components"]["package-1"].keys() == {"unavailable"}
     assert figures["joules"] is None, "a sum without a package would flatter"
     assert figures["mteps_per_watt"] is None
-    text = "\n".join(told(figures))
+    text = "\n".join(format_energy(figures))
     assert "component energy" in text
     assert "package-0: 20.0 J, 2.0 W, 2.0 MTEPS/W" in text
     assert "package-1: unavailable, " in text
@@ -126,7 +126,7 @@ def test_a_sum_of_all_counters_that_there_are(powercap, no_gpu):
     figures = energy_figures(meter, edges=80_000_000, n_searches=4, seconds=10.0)
     assert figures["joules"] == 40.0
     assert figures["mteps_per_watt"] == 2.0
-    assert "together: 40.0 J, 2.0 MTEPS/W" in "\n".join(told(figures))
+    assert "together: 40.0 J, 2.0 MTEPS/W" in "\n".join(format_energy(figures))
 
 
 def test_an_nvml_that_fails_is_unavailable(powercap, gpus):

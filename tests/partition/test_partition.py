@@ -20,7 +20,7 @@ from daskbfs.engine.superstep import AttemptStates
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import (
-    all_owned,
+    ensure_all_owned,
     partition_of,
     rows_from_arrays,
     rows_to_arrays,
@@ -114,7 +114,7 @@ def test_partitions_travel_as_arrays_and_in_no_other_way(kron12):
     frozen["out"]["indices"].flags.writeable = False
     columns = pickle.loads(pickle.dumps(to_arrays(partitions[1].numbering)))
     columns["vertex"].flags.writeable = False
-    numbering = Numbering(**all_owned(columns))
+    numbering = Numbering(**ensure_all_owned(columns))
     again = partition_of(1, partitions[1].first, numbering, *rows_from_arrays(frozen))
     assert again.out.indices.flags.writeable
     assert again.numbering.vertex.flags.writeable

@@ -79,7 +79,7 @@ def test_records_survive_the_wire():
 
 
 def test_the_newest_searches_are_kept_and_memory_is_bounded(recorder):
-    n_bytes = len(table(6).packed())
+    n_bytes = len(table(6).pack())
     limits = {"daskbfs.telemetry.searches": 5, "daskbfs.telemetry.bytes": 3 * n_bytes + 1}
     with dask.config.set(limits):
         runs = [search(n_levels=6) for _ in range(8)]
@@ -100,7 +100,7 @@ def test_of_a_search_with_very_many_levels_the_ends_are_kept():
     record = RunRecord.done(about, table(5000), Phases(), 2.0, 100, 200)
     assert len(record.levels) == 200
     assert [r.level for r in record.levels][99:101] == [99, 4900]
-    assert len(record.shortened(0).levels) == 0
+    assert len(record.shorten(0).levels) == 0
     assert record.n_levels == 5000
     assert record.kernel_seconds == 2500
     assert record.sums[0].levels == 5000
@@ -109,7 +109,7 @@ def test_of_a_search_with_very_many_levels_the_ends_are_kept():
 def test_a_running_search_grows_until_it_ends(recorder):
     about = About("run", "client", "bfs", "graph", "from 1", "waves", time.time())
     for seconds, levels in ((0.5, table(2)), (1.5, table(4)[2:])):
-        packed = levels.packed()
+        packed = levels.pack()
         recorder.receive("running", list(about), seconds=seconds, packed=packed, worker="tcp://1")
     (record,) = recorder.runs()
     assert (record.state, record.n_levels, len(record.levels)) == (State.RUNNING, 4, 4)
@@ -117,14 +117,14 @@ def test_a_running_search_grows_until_it_ends(recorder):
     assert record.kernel_seconds == 2.0
     done = RunRecord.done(about, table(6), Phases(), 2.0, 100, 2000)
     recorder.receive("run", done.to_wire(), client="client")
-    late = table(5).packed()
+    late = table(5).pack()
     recorder.receive("running", list(about), seconds=1.9, packed=late, worker="tcp://1")
     (record,) = recorder.runs()
     assert (record.state, record.n_levels, len(record.levels)) == (State.DONE, 6, 6)
 
 
 def test_a_running_search_fails_with_its_client(recorder):
-    packed = table(1).packed()
+    packed = table(1).pack()
     for client in ("gone", "here"):
         about = About(client, client, "bfs", "graph", "from 1", "waves", time.time())
         recorder.receive("running", list(about), seconds=0.5, packed=packed, worker="tcp://1")

@@ -21,7 +21,7 @@ from daskbfs.algorithms.bfs.frontier import Frontier
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.engine.program import Part
 from daskbfs.graph.graph import Outline
-from daskbfs.kernels.buffers import owned
+from daskbfs.kernels.buffers import ensure_owned
 from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
 from daskbfs.kernels.threads import n_threads
 from daskbfs.kernels.vertex_numbers import NONE
@@ -138,7 +138,7 @@ class BFS:
     ) -> tuple[SearchReply, Work]:
         """Search one level."""
         frontier = message.frontier
-        here = self._arrived(partition, message)
+        here = self._receive(partition, message)
         if _waits(partition, message):
             self._enter(partition, state, here)
             found, scout_count, examined = None, 0.0, 0
@@ -161,7 +161,7 @@ class BFS:
         )
         return SearchReply(() if found is None else (found,), scout_count), work
 
-    def _arrived(self, partition: Partition, message: SearchMessage) -> Frontier:
+    def _receive(self, partition: Partition, message: SearchMessage) -> Frontier:
         """The frontier in the partition's memory; alone, only the first comes from elsewhere."""
         frontier, put = message.frontier, partition.memory.put
         if _alone(partition) and message.level > 0:
@@ -290,7 +290,7 @@ class BFS:
             return replies[0]
         pieces = [piece for reply in replies for piece in reply.found]
         if len(pieces) > 1 and pieces[0].ids is not None:  # found top-down, perhaps twice
-            union, _ = _united(numbering, pieces)  # less to send
+            union, _ = _unite(numbering, pieces)  # less to send
             pieces = [union]
         found = tuple(
             piece.smaller(numbering.n_words if piece.words is None else piece.words.size)
@@ -307,11 +307,11 @@ class BFS:
         if numbering.n_partitions == 1:
             (found,) = pieces
         elif message.direction is Direction.TOP_DOWN:
-            found, scout_count = _united(numbering, pieces)
+            found, scout_count = _unite(numbering, pieces)
         else:
-            found = _joined(numbering, pieces)
+            found = _join(numbering, pieces)
         if numbering.degree is not None:
-            scout_count = _arcs_of(numbering, numbering.degree, found)
+            scout_count = _count_arcs(numbering, numbering.degree, found)
         summary = message.summary.after(message.direction, found.size, scout_count)
         return self._decide(
             numbering, message.level + 1, found, message.direction, summary, message.wanted
@@ -323,7 +323,7 @@ class BFS:
 
     def close(self, partition: Partition, state: SearchState, message: SearchMessage) -> None:
         """Visit what others found last, and forget what never was a parent."""
-        self._enter(partition, state, self._arrived(partition, message))
+        self._enter(partition, state, self._receive(partition, message))
         _kernels(partition).forget_unvisited(
             state.parent, state.visited[partition.words], n_threads()
         )
@@ -382,7 +382,7 @@ def _alone(partition: Partition) -> bool:
     return partition.numbering.n_partitions == 1
 
 
-def _arcs_of(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
+def _count_arcs(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
     """How many arcs leave a frontier, counted: where rows are in no order, means say little."""
     if numbering.n_partitions == 1:  # the frontier is still where it was found
         get = numbering.memory.get
@@ -400,7 +400,7 @@ def _waits(partition: Partition, message: SearchMessage) -> bool:
     return partition.mirror is not (chosen is not None and chosen.on_mirrors)
 
 
-def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:
+def _unite(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:
     """What was found in several places, without duplicates, and about how many arcs leave it."""
     total = sum(piece.size for piece in pieces)
     if 4 * total <= 8 * numbering.n_words:
@@ -409,7 +409,9 @@ def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier,
         union = np.empty(total, np.uint32)
         size, scout_count = 0, 0.0
         for piece in pieces:
-            size, arcs = unite(owned(piece.as_list()), seen, numbering.mean_degree, union, size)
+            size, arcs = unite(
+                ensure_owned(piece.as_list()), seen, numbering.mean_degree, union, size
+            )
             scout_count += arcs
         return Frontier(size, ids=union[:size]), scout_count
     words = _bitmap_of(numbering, pieces)
@@ -417,7 +419,7 @@ def _united(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier,
     return Frontier(size, words=words).smaller(numbering.n_words), scout_count
 
 
-def _joined(numbering: Numbering, pieces: Sequence[Frontier]) -> Frontier:
+def _join(numbering: Numbering, pieces: Sequence[Frontier]) -> Frontier:
     """What partitions found among their own rows: nothing can be there twice."""
     size = sum(piece.size for piece in pieces)
     if 4 * size <= 8 * numbering.n_words:
@@ -430,7 +432,7 @@ def _bitmap_of(numbering: Numbering, pieces: Sequence[Frontier]) -> np.ndarray:
     words = np.zeros(numbering.n_words, np.uint64)
     for piece in pieces:
         if piece.words is None:
-            mark(words, owned(piece.as_list()))
+            mark(words, ensure_owned(piece.as_list()))
         else:
             there = words[piece.first_word : piece.first_word + piece.words.size]
             np.bitwise_or(there, piece.words, out=there)

@@ -96,7 +96,7 @@ def compare(
     *,
     timeout: float,
     apart: bool = True,
-    told: Callable[[Row], None] = lambda row: None,
+    show_row: Callable[[Row], None] = lambda row: None,
     progress: Progress = silent,
 ) -> list[Row]:
     """Run all systems over all courses; one that fails says why, and the others go on.
@@ -113,7 +113,7 @@ def compare(
                 rows.append(_tried(system, course, timeout))
             else:
                 rows.append(course.row(system, **_found(system, course, timeout)))
-            told(rows[-1])
+            show_row(rows[-1])
     progress("comparing", total, total)
     return rows
 
@@ -170,7 +170,7 @@ def _silence() -> None:
 def measured(system: System, course: Course, timeout: float) -> dict[str, Any]:
     """Both kernels of a system, timed, and what its trees are worth."""
     if system.command is not None:
-        return _told(system.command, course, timeout)
+        return _run_command(system.command, course, timeout)
     small, _ = input_edges(random_origin(*_SMALL))
     edges, outline = input_edges(course.origin)
     with system.start() as kernels:
@@ -194,7 +194,7 @@ def _rate(edges: Sequence[int], seconds: Sequence[float]) -> float | None:
     return statistics.harmonic_mean([n / s for n, s in zip(edges, seconds, strict=True)])
 
 
-def _told(command: Command, course: Course, timeout: float) -> dict[str, Any]:
+def _run_command(command: Command, course: Course, timeout: float) -> dict[str, Any]:
     """What a program tells of itself, run once for each source."""
     edges, outline = input_edges(course.origin)
     graph = build_graph(course.origin)

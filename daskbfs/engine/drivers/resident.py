@@ -22,7 +22,7 @@ async def run(
     """Run a program where its partitions are."""
     shares = placed.shares(threads)
     task: Any = run_levels if len(attempt.workers) > 1 else run_program
-    with placed.annotated():
+    with placed.annotate():
         parts = [
             placed.client.submit(
                 task,

@@ -56,7 +56,7 @@ class _Tasks:
             "priority": self._priorities.__getitem__,
             "allow_other_workers": False,
         }
-        with self._placed_partitions.annotated(**pinned):
+        with self._placed_partitions.annotate(**pinned):
             futures: list[Future] = self._placed_partitions.client.get(
                 self._tasks, keys, sync=False
             )

@@ -60,7 +60,7 @@ class Mailbox:
         self._changed = threading.Condition()
         self._mail: dict[str, dict[str, Any]] = {}
         self._error: BaseException | None = None
-        self.told = False
+        self.reported = False
         """Whether all workers of the attempt have been told of an error."""
 
     def put(self, topic: str, sender: str, content: Any) -> None:
@@ -233,7 +233,7 @@ class Mailboxes:
     def _deliver(self, run: str, topic: str, sender: str, content: Any) -> None:
         """What a peer calls."""
         if topic == _ERROR:
-            self.box(run).told = True
+            self.box(run).reported = True
             self.box(run).fail(content)
         elif topic == _OVER:
             box = self._boxes.get(run)
@@ -245,13 +245,13 @@ class Mailboxes:
     def tell(self, attempt: Attempt, error: BaseException) -> None:
         """Tell all workers of an attempt that a task of it failed: they wait for its mail.
 
-        Of a run that was cancelled they are told too: one that has not begun never will, and
+        They learn of a cancelled run too: one that has not begun never will, and
         would keep what the others have sent it.
         """
         box = self.box(attempt.run)
         cancelled = isinstance(error, Abandoned)
-        if not box.told and not (cancelled and _leaving(self._worker)):
-            box.told = True
+        if not box.reported and not (cancelled and _leaving(self._worker)):
+            box.reported = True
             topic, content = (_OVER, None) if cancelled else (_ERROR, _portable(error))
             for worker in attempt.workers:
                 self.send(attempt.run, worker, topic, content)

@@ -34,7 +34,7 @@ def _first_row(indptr, arc):
 
 
 @inlined
-def _pulled(indices, contribution, begin, end):
+def _pull_row(indices, contribution, begin, end):
     """What a row gets from its neighbours."""
     a = b = c = d = 0.0
     e = begin
@@ -88,7 +88,9 @@ def _pull_pieces(
         if piece + 1 < n_pieces:
             last = _first_row(indptr, n_arcs * (piece + 1) // n_pieces)
         for row in range(first, last):
-            got = _pulled(indices, contribution, np.uint64(indptr[row]), np.uint64(indptr[row + 1]))
+            got = _pull_row(
+                indices, contribution, np.uint64(indptr[row]), np.uint64(indptr[row + 1])
+            )
             new = damping * got + inflow * share[0 if equal else row]
             changed += abs(new - rank[row])
             rank[row] = new

@@ -69,7 +69,7 @@ class Arcs:
             self._held = self._xp.asarray(indices)
             return
         self._held = None
-        self._host = _pinned(indices, self._xp)
+        self._host = _pin(indices, self._xp)
         most = max((block.last_arc - block.first_arc for block in self.blocks), default=0)
         self._slots = [_Slot(self._xp, most) for _ in range(2)]
 
@@ -174,7 +174,7 @@ class _Slot:
             self._xp.cuda.get_current_stream().wait_event(self._stream.record())
 
 
-def _pinned(array: np.ndarray, xp: Any) -> np.ndarray:
+def _pin(array: np.ndarray, xp: Any) -> np.ndarray:
     """A copy in memory that a GPU can fetch from; the array itself where there is no GPU."""
     if xp is np:
         return array

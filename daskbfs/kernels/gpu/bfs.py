@@ -357,7 +357,7 @@ def _bottom_up(
                     examined,
                 )
     visited |= next_frontier
-    _, block_counts, block_arcs = _scanned(next_frontier, mean_degree)
+    _, block_counts, block_arcs = _scan(next_frontier, mean_degree)
     return int(block_counts.sum()), float(block_arcs.sum()), int(examined[0])
 
 
@@ -385,7 +385,7 @@ def bottom_up_cached(
     )  # fmt: skip
 
 
-def _scanned(words: Any, mean_degree: Any) -> tuple[Any, Any, Any]:
+def _scan(words: Any, mean_degree: Any) -> tuple[Any, Any, Any]:
     """The place of each word within its block; vertices and arcs of each block."""
     xp, narrow = array_module(words), _narrow(words)
     n_blocks = -(-narrow.size // _BLOCK_WORDS)
@@ -399,7 +399,7 @@ def _scanned(words: Any, mean_degree: Any) -> tuple[Any, Any, Any]:
 
 def _to_queue(words: Any, mean_degree: Any, queue: Any) -> tuple[int, float]:
     """Write a bitmap's vertices to the queue, ascending; how many, and about how many arcs."""
-    places, block_counts, block_arcs = _scanned(words, mean_degree)
+    places, block_counts, block_arcs = _scan(words, mean_degree)
     block_places = block_counts.cumsum() - block_counts
     launch(write_vertices, 64 * words.size, _narrow(words), places, block_places, queue)
     return int(block_counts.sum()), float(block_arcs.sum())

@@ -31,7 +31,7 @@ _BARRIER = "daskbfs_barrier"
 def launch(kernel: Any, n_blocks: int, n_threads: int, *arguments: Any) -> None:
     """Run a kernel over a grid; the arrays among its arguments are numpy's."""
     signature = types.void(*[numba.typeof(argument) for argument in arguments])
-    compiled = _compiled(kernel, signature, _host_threads)
+    compiled = _compile(kernel, signature, _host_threads)
     compiled.run(n_blocks, n_threads, arguments)
 
 
@@ -67,7 +67,7 @@ def device_code(kernel: Any, signature: Any) -> tuple[str, list[str]]:
 _compiling = threading.Lock()
 
 
-def _compiled(kernel: Any, signature: Any, copies: int) -> EmulatedKernel:
+def _compile(kernel: Any, signature: Any, copies: int) -> EmulatedKernel:
     with _compiling:
         return _compiled_once(kernel, signature, copies)
 
@@ -89,7 +89,7 @@ class EmulatedKernel:
 
     def run(self, n_blocks: int, n_threads: int, arguments: tuple[Any, ...]) -> None:
         """Run all threads of a grid."""
-        packed = self._packed(arguments)
+        packed = self._pack(arguments)
         with self._running:
             if self.has_barriers:
                 self._copies[0].run_with_barriers(packed, n_blocks, n_threads)
@@ -103,7 +103,7 @@ class EmulatedKernel:
                 for i, copy in enumerate(self._copies):
                     pool.submit(copy.run, packed, n_blocks, n_threads, cuts[i], cuts[i + 1])
 
-    def _packed(self, arguments: tuple[Any, ...]) -> Any:
+    def _pack(self, arguments: tuple[Any, ...]) -> Any:
         fields: list[int] = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):  # meminfo, parent, items, item size, data, ...
