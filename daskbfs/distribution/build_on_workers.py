@@ -24,7 +24,7 @@ from daskbfs.cluster.workers import WorkerState
 from daskbfs.graph.build import Selection, fill_rows, outline_of
 from daskbfs.graph.csr import Rows
 from daskbfs.graph.degrees import Counts, check_vertices, found_ids, merged, named_errors, tally
-from daskbfs.graph.edge_stream import EdgeStream, Origin, making_seconds, portions
+from daskbfs.graph.edge_stream import EdgeStream, Origin, portions
 from daskbfs.graph.graph import RemoteGraph
 from daskbfs.graph.ordering import Locality
 from daskbfs.graph.prebuilt import sketch_stored, stored_graph
@@ -218,10 +218,10 @@ def build_rows(blueprint: Blueprint, share: Share, work: str, numbers: Sequence[
         for p in numbers
     ]
     stream = outline.stream
-    before = making_seconds(stream)
+    before = stream.seconds
     with threads(share.kernel_threads), posted(work) as progress:
         pairs = fill_rows(owned_outline(outline), selections, progress)
-    made = None if before is None else (making_seconds(stream) or 0.0) - before
+    made = None if before is None else (stream.seconds or 0.0) - before
     return BuiltRows(dict(zip(numbers, pairs, strict=True)), made)
 
 

@@ -26,7 +26,7 @@ from daskbfs.graph.degrees import (
     require_room,
     tally,
 )
-from daskbfs.graph.edge_stream import Block, EdgeStream, Origin, Remembered, is_slow, making_seconds
+from daskbfs.graph.edge_stream import Block, EdgeStream, Origin, Remembered
 from daskbfs.graph.graph import Graph, Outline, RemoteGraph
 from daskbfs.graph.ordering import Locality, Places
 from daskbfs.graph.prebuilt import StoredStream, stored_graph
@@ -60,7 +60,7 @@ def construct(
         Told how far the work has come.
     """
     start = time.perf_counter()
-    if is_slow(stream):
+    if stream.slow:
         share = config.get("construction.remember-share")
         stream = Remembered(stream, int(share * hardware.available_bytes()))
     outline = sketch(Origin(stream, directed, name), progress)
@@ -93,10 +93,10 @@ def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
     if stored is not None:
         return stored
     stream = origin.stream
-    before = making_seconds(stream)
+    before = stream.seconds
     graph = construct(stream, directed=origin.directed, name=origin.name, progress=progress)
     if before is not None:
-        graph.generation_seconds = (making_seconds(stream) or 0.0) - before
+        graph.generation_seconds = (stream.seconds or 0.0) - before
         graph.construction_seconds -= graph.generation_seconds
     return graph
 

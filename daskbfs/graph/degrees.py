@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block, EdgeStream, making_seconds
+from daskbfs.graph.edge_stream import Block, EdgeStream
 from daskbfs.graph.vertex_ids import DenseIds, Ids, SparseIds
 from daskbfs.kernels import construction as build
 from daskbfs.kernels.threads import n_threads
@@ -85,7 +85,7 @@ def tally(
         ids = DenseIds(declared, stream.first_id)
     counts = Counts.of(ids or DenseIds(0), directed, known=ids is not None)
     limit = DenseIds.limit(stream.n_edges)
-    before = making_seconds(stream)
+    before = stream.seconds
     for heads, tails in stream.blocks():
         top = largest(heads, tails, counts.n_edges)
         if declared is not None:
@@ -105,7 +105,7 @@ def tally(
         counts.add((heads, tails))
         progress("counting degrees", counts.n_edges, stream.n_edges)
     if before is not None:
-        counts.making_seconds = (making_seconds(stream) or 0.0) - before
+        counts.making_seconds = (stream.seconds or 0.0) - before
     return counts
 
 

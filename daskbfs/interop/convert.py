@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from daskbfs.graph.build import construct
-from daskbfs.graph.edge_stream import ArrayEdges, Block, EdgeStream, edge_arrays, require_finite
+from daskbfs.graph.edge_stream import (
+    ArrayEdges,
+    Block,
+    EdgeStream,
+    PlainStream,
+    edge_arrays,
+    require_finite,
+)
 from daskbfs.graph.edge_table import column_names, named_columns, table_ends
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.vertex_ids import as_integer
@@ -97,7 +104,7 @@ def _stream_of(
 
 
 @dataclass(frozen=True, slots=True)
-class DaskEdges:
+class DaskEdges(PlainStream):
     """A stream of the rows of a Dask array or dataframe, a partition at a time."""
 
     collection: Any
@@ -105,8 +112,7 @@ class DaskEdges:
     """The ends of an edge; None for an array of shape (m, 2)."""
     name: str
     n_vertices: int | None = None
-    first_id: int = 0
-    slow: ClassVar[bool] = True
+    slow = True
 
     @property
     def n_edges(self) -> int:

@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream
+from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream, PlainStream
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import degrees, exported_rows, offsets_of, require_numbered
 from daskbfs.io.location import Location, read_array, require_rising
@@ -55,10 +55,8 @@ def _opened(location: Location, arc: np.dtype) -> tuple[EdgeStream, bool | None]
     return GapEdges(location, arc, directed, n_vertices, n_arcs), directed
 
 
-class GapEdges:
+class GapEdges(PlainStream):
     """A stream of the edges of a serialized graph; undirected ones once."""
-
-    first_id = 0
 
     def __init__(
         self, location: Location, arc: np.dtype, directed: bool, n_vertices: int, n_arcs: int

@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream
+from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, BlockwiseStream, EdgeStream
 from daskbfs.io.location import Location, read_array
 
 _PACKED = np.dtype([("low", "<u4", 2), ("high", "<i2", 2)])
@@ -42,20 +42,15 @@ def _opened(location: Location, *, packed: bool) -> BinaryEdges:
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryEdges:
+class BinaryEdges(BlockwiseStream):
     """A stream of the edges of a file; any block can be read without the others."""
 
     location: Location
     packed: bool
     n_edges: int
     n_vertices: int | None = None
-    first_id: int = 0
-
-    def blocks(self) -> Iterator[Block]:
-        return self.every(0, 1)
 
     def every(self, first: int, step: int) -> Iterator[Block]:
-        """Every ``step``-th block, from block ``first`` on."""
         dtype = _PACKED if self.packed else _UNPACKED
         with self.location.open() as file:
             for begin in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):

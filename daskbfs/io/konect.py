@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, EdgeStream, StreamWrapper
 from daskbfs.io.location import Location
 from daskbfs.io.text import TextEdges, are_counts, opened_lines
 
@@ -67,29 +66,23 @@ def _largest(location: Location) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bipartite:
+class Bipartite(StreamWrapper):
     """Edges between two sides that number their vertices each for itself, as those of one graph."""
 
-    sides: TextEdges
+    stream: TextEdges
     n_left: int
     n_right: int
-    first_id: int = 1
-    slow: ClassVar[bool] = True
-
-    @property
-    def n_edges(self) -> int:
-        return self.sides.n_edges
 
     @property
     def n_vertices(self) -> int:
         return self.n_left + self.n_right
 
     def blocks(self) -> Iterator[Block]:
-        for heads, tails in self.sides.blocks():
+        for heads, tails in self.stream.blocks():
             for ends, n, side in ((heads, self.n_left, "left"), (tails, self.n_right, "right")):
                 if ends.size and int(ends.max()) >= n:
                     raise ValueError(
-                        f"{self.sides.location.name} has the vertex {1 + int(ends.max())} on the "
+                        f"{self.stream.location.name} has the vertex {1 + int(ends.max())} on the "
                         f"{side} side, but its second line tells of {n}"
                     )
             yield heads, tails + self.n_left

@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, EdgeStream, PlainStream
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_rows, require_numbered
 from daskbfs.io.location import Location
@@ -70,7 +70,7 @@ class _Header:
     skip_bytes: int
 
 
-class MetisEdges:
+class MetisEdges(PlainStream):
     """A stream of the edges of a METIS file."""
 
     first_id = 1

@@ -19,7 +19,7 @@ import numpy as np
 
 from daskbfs import config
 from daskbfs.graph.csr import Rows, word_padded
-from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, EdgeStream, PlainStream
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.ordering import Locality
 from daskbfs.graph.vertex_ids import DenseIds, Ids, SparseIds
@@ -143,7 +143,7 @@ def _fits(header: Header) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEdges:
+class StoredEdges(PlainStream):
     """A stream of the edges of a stored graph, undirected ones once; and the graph itself."""
 
     location: Location

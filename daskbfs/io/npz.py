@@ -12,11 +12,19 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, ClassVar
+from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import BLOCK_EDGES, ArrayEdges, Block, EdgeStream, edge_arrays
+from daskbfs.graph.edge_stream import (
+    BLOCK_EDGES,
+    ArrayEdges,
+    Block,
+    BlockwiseStream,
+    EdgeStream,
+    PlainStream,
+    edge_arrays,
+)
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import csr_columns, require_numbered
 from daskbfs.io.location import Location, read_array, require_rising
@@ -110,15 +118,14 @@ def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class NpzEdges:
+class NpzEdges(PlainStream):
     """A stream of the entries of a stored matrix, or of pairs; in memory as a whole."""
 
     location: Location
     kind: str
     n_edges: int
     n_vertices: int | None = None
-    first_id: int = 0
-    slow: ClassVar[bool] = True
+    slow = True
 
     def blocks(self) -> Iterator[Block]:
         with _plain_errors(self.location.name):
@@ -165,7 +172,7 @@ def open_npy(location: Location) -> tuple[EdgeStream, bool | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class NpyEdges:
+class NpyEdges(BlockwiseStream):
     """A stream of the pairs of an array; any block can be read without the others."""
 
     location: Location
@@ -174,13 +181,8 @@ class NpyEdges:
     dtype: str
     by_column: bool
     n_vertices: int | None = None
-    first_id: int = 0
-
-    def blocks(self) -> Iterator[Block]:
-        return self.every(0, 1)
 
     def every(self, first: int, step: int) -> Iterator[Block]:
-        """Every ``step``-th block, from block ``first`` on."""
         with self.location.open() as file:
             for start in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
                 n = min(BLOCK_EDGES, self.n_edges - start)

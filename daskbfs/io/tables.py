@@ -12,11 +12,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, BlockwiseStream, EdgeStream, PlainStream
 from daskbfs.graph.edge_table import named_columns, table_ends
 from daskbfs.io.location import Location
 from daskbfs.io.text import edge_lines, opened, opened_lines
@@ -97,7 +97,7 @@ def _is_number(cell: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvEdges:
+class CsvEdges(PlainStream):
     """A stream of the rows of a CSV file."""
 
     location: Location
@@ -108,8 +108,7 @@ class CsvEdges:
     n_skipped: int
     """Lines before the first edge."""
     n_vertices: int | None = None
-    first_id: int = 0
-    slow: ClassVar[bool] = True
+    slow = True
 
     @property
     def n_edges(self) -> int:
@@ -182,7 +181,7 @@ def _is_parquet(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetEdges:
+class ParquetEdges(BlockwiseStream):
     """A stream of the rows of Parquet files; any row group can be read without the others."""
 
     name: str
@@ -192,13 +191,8 @@ class ParquetEdges:
     columns: tuple[str, str]
     n_edges: int
     n_vertices: int | None = None
-    first_id: int = 0
-
-    def blocks(self) -> Iterator[Block]:
-        return self.every(0, 1)
 
     def every(self, first: int, step: int) -> Iterator[Block]:
-        """Every ``step``-th row group, from group ``first`` on."""
         arrow = pyarrow()
         for i, group in self.groups[first::step]:
             file = self.files[i]

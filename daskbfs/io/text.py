@@ -13,7 +13,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block
+from daskbfs.graph.edge_stream import Block, PlainStream
 from daskbfs.io import compression
 from daskbfs.io.location import Location
 from daskbfs.kernels import parse as kernels
@@ -164,7 +164,7 @@ def _filled(file: IO[bytes], room: memoryview) -> int:
     return n
 
 
-class TextEdges:
+class TextEdges(PlainStream):
     """A stream of the edges of a text file.
 
     ``tag`` is the character that edge lines begin with, if any; ``base`` the smallest id;
@@ -188,13 +188,16 @@ class TextEdges:
     ) -> None:
         self.location = location
         self.n_vertices = n_vertices
-        self.first_id = base
         self._comments = np.frombuffer(comments, np.uint8).copy()
         self._tag = ord(tag) if tag else 0
         self._base = base
         self._declared = declared
         self._skip_bytes = skip_bytes
         self._what = what
+
+    @property
+    def first_id(self) -> int:
+        return self._base
 
     @property
     def n_edges(self) -> int:

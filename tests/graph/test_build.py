@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import daskbfs
 from daskbfs.graph.build import Selection, construct, fill_rows, outline_of
 from daskbfs.graph.degrees import tally
-from daskbfs.graph.edge_stream import ArrayEdges, BothWays, Origin
+from daskbfs.graph.edge_stream import ArrayEdges, BothWays, Origin, PlainStream
 from daskbfs.graph.ordering import Locality
 from daskbfs.graph.vertex_ids import DenseIds
 from daskbfs.kernels import construction as build
@@ -73,10 +73,8 @@ def test_buckets_cover_all_rows_without_gaps():
     assert np.all(np.diff(first) > 0)
 
 
-class Blocks:
+class Blocks(PlainStream):
     """A stream in blocks of a chosen size."""
-
-    first_id = 0
 
     def __init__(self, edges, size, n_vertices=None):
         self.edges = np.array(edges, np.int64).reshape(-1, 2)
