@@ -201,7 +201,7 @@ def owned_outline(outline: RemoteGraph) -> RemoteGraph:
         out, into = values[name]
         out = owned(out)
         values[name] = (out, owned(into) if outline.directed else out)
-    if not outline.filled:
+    if not outline.filled:  # the same, and in memory once
         values["lengths"] = values["input_lengths"]
     return RemoteGraph(**values)
 
@@ -250,6 +250,6 @@ def take_in(graph: RemoteGraph, layout: Layout, built: Sequence[Built]) -> None:
     for held in built:
         for p, pair in held.lengths.items():
             out[layout.rows[p]], into[layout.rows[p]] = pair
-    graph.lengths = (out, into)
+    graph.lengths, graph.filled = (out, into), True
     if graph.generation_seconds is not None:
         graph.generation_seconds += _least([held.making_seconds for held in built]) or 0.0

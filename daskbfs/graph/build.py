@@ -123,6 +123,7 @@ def outline_of(counts: Counts, origin: Origin, locality: Locality) -> RemoteGrap
         stream=origin.stream,
         input_lengths=lengths,
         lengths=lengths,
+        filled=False,
     )
 
 

@@ -26,8 +26,10 @@ class Counts:
     """What the first pass learned."""
 
     ids: Ids
+    directed: bool
     out_degree: np.ndarray
     in_degree: np.ndarray
+    """Of undirected graphs, ``out_degree`` itself."""
     loops: np.ndarray
     known: bool
     """Whether the ids were told, and not found."""
@@ -40,11 +42,7 @@ class Counts:
         n = ids.n_vertices
         out_degree = np.zeros(n, np.uint32)
         in_degree = np.zeros(n, np.uint32) if directed else out_degree
-        return cls(ids, out_degree, in_degree, np.zeros(n, np.uint32), known)
-
-    @property
-    def directed(self) -> bool:
-        return self.in_degree is not self.out_degree
+        return cls(ids, directed, out_degree, in_degree, np.zeros(n, np.uint32), known)
 
     @property
     def too_sparse(self) -> bool:
@@ -57,14 +55,13 @@ class Counts:
 
     def grow(self, n_vertices: int) -> None:
         """Make room for more vertices."""
-        directed = self.directed
         self.ids = DenseIds(n_vertices)
         self.out_degree = np.concatenate(
             [self.out_degree, np.zeros(n_vertices - self.out_degree.size, np.uint32)]
         )
         self.in_degree = (
             np.concatenate([self.in_degree, np.zeros(n_vertices - self.in_degree.size, np.uint32)])
-            if directed
+            if self.directed
             else self.out_degree
         )
         self.loops = np.concatenate([self.loops, np.zeros(n_vertices - self.loops.size, np.uint32)])

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
-from daskbfs.graph.build import Selection, construct, fill_rows, outline_of
+from daskbfs.graph.build import Selection, construct, fill_rows, outline_of, sketch
 from daskbfs.graph.degrees import tally
 from daskbfs.graph.edge_stream import ArrayEdges, BothWays, Origin, PlainStream
 from daskbfs.graph.ordering import Locality
+from daskbfs.graph.prebuilt import sketch_stored
 from daskbfs.graph.vertex_ids import DenseIds
 from daskbfs.kernels import construction as build
 from daskbfs.kernels.threads import threads
@@ -184,6 +185,19 @@ def test_a_graph_can_be_pickled_and_copied_before_and_after_a_search(kron12):
     for other in (pickle.loads(pickle.dumps(kron12)), copy.deepcopy(kron12)):
         assert np.array_equal(daskbfs.bfs(other, source).level, expected)
         assert repr(other) == repr(kron12)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_an_outline_and_its_copies_tell_whether_duplicates_are_counted_out(directed):
+    heads, tails = np.array([0, 0, 1]), np.array([1, 1, 2])
+    origin = Origin(ArrayEdges(heads, tails), directed, "x")
+    before = sketch(origin)
+    stored = sketch_stored(construct(origin.stream, directed=directed), origin)
+    for outline, filled, n_edges in ((before, False, 3), (stored, True, 2)):
+        copies = (copy.copy(outline), copy.deepcopy(outline), pickle.loads(pickle.dumps(outline)))
+        for one in (outline, *copies):
+            assert (one.filled, one.n_edges, one.directed) == (filled, n_edges, directed)
+            assert one.nbytes == outline.nbytes
 
 
 def test_two_tuples_in_a_tuple_are_two_edges_and_two_lists_are_heads_and_tails():
