@@ -84,7 +84,7 @@ def tally(
     limit = DenseIds.limit(stream.n_edges)
     before = stream.seconds
     for heads, tails in stream.blocks():
-        top = largest(heads, tails, counts.n_edges)
+        top = largest_id(heads, tails, counts.n_edges)
         if declared is not None:
             if top >= declared:
                 first = stream.first_id
@@ -94,7 +94,7 @@ def tally(
                 )
         elif counts.known:
             if top > counts.ids.top:
-                raise changed("the stream")
+                raise change_error("the stream")
         elif top >= limit:
             return None
         elif top >= counts.ids.n_vertices:
@@ -106,7 +106,7 @@ def tally(
     return counts
 
 
-def merged(tallies: Sequence[Counts]) -> Counts:
+def merge_counts(tallies: Sequence[Counts]) -> Counts:
     """What several workers counted in portions of one stream."""
     widest = max(tallies, key=lambda counts: counts.ids.n_vertices)
     total = Counts.of(widest.ids, widest.directed, known=widest.known)
@@ -120,13 +120,13 @@ def merged(tallies: Sequence[Counts]) -> Counts:
     return total
 
 
-def found_ids(values: np.ndarray, n_edges: int) -> Ids:
+def choose_ids(values: np.ndarray, n_edges: int) -> Ids:
     """Ids that were collected: sparse ones, or dense after all."""
     largest = int(values[-1]) if values.size else -1
     return DenseIds(largest + 1) if largest < DenseIds.limit(n_edges) else SparseIds(values)
 
 
-def largest(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
+def largest_id(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
     """The largest id of a block; negative ones are refused."""
     if heads.size == 0:
         return -1
@@ -164,7 +164,7 @@ def construction_bytes(n_vertices: int, n_edges: int) -> int:
 
 
 @contextlib.contextmanager
-def named_errors(name: str) -> Iterator[None]:
+def name_errors(name: str) -> Iterator[None]:
     """Whatever is wrong with edges, with the name of what they are those of."""
     try:
         yield
@@ -175,7 +175,7 @@ def named_errors(name: str) -> Iterator[None]:
         raise kind(f"{name}: {error}") from error
 
 
-def changed(name: str) -> ValueError:
+def change_error(name: str) -> ValueError:
     """The error for a stream that differs from one pass to the next."""
     return ValueError(
         f"{name} gave other edges when it was read the second time: it must not change meanwhile"

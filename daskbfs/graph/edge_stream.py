@@ -159,12 +159,12 @@ class Remembered(StreamWrapper):
             small.append((heads, tails))
             n_small += heads.size
             if n_small >= BLOCK_EDGES:
-                kept.append(_joined(small))
+                kept.append(_join_blocks(small))
                 small, n_small = [], 0
             if room < 0:
                 kept, small = [], []
         if room >= 0:
-            self._blocks = kept + ([_joined(small)] if small else [])
+            self._blocks = kept + ([_join_blocks(small)] if small else [])
 
 
 def _compact(ends: np.ndarray) -> np.ndarray:
@@ -173,7 +173,7 @@ def _compact(ends: np.ndarray) -> np.ndarray:
     return ends.astype(np.uint32) if fits else ends.copy()
 
 
-def _joined(blocks: list[Block]) -> Block:
+def _join_blocks(blocks: list[Block]) -> Block:
     """Some blocks as one."""
     heads, tails = (np.concatenate(ends) for ends in zip(*blocks, strict=True))
     return heads, tails
@@ -194,7 +194,7 @@ class Portion(StreamWrapper):
         return self.stream.every(self.first, self.step)
 
 
-def collected(
+def collect_blocks(
     blocks: Iterable[Block], n_edges: int, progress: Callable[[int], None] = lambda done: None
 ) -> Block:
     """All heads and tails of some blocks, which have so many edges, as uint32."""
@@ -208,7 +208,7 @@ def collected(
     return heads, tails
 
 
-def portions(stream: EdgeStream, n: int) -> list[EdgeStream]:
+def split_stream(stream: EdgeStream, n: int) -> list[EdgeStream]:
     """A stream in up to ``n`` portions; in one, where its blocks cannot be made one by one."""
     if not isinstance(stream, DivisibleStream):
         return [stream]

@@ -17,7 +17,7 @@ from daskbfs.graph.edge_stream import (
     edge_arrays,
     require_finite,
 )
-from daskbfs.graph.edge_table import column_names, named_columns, table_ends
+from daskbfs.graph.edge_table import choose_columns, column_names, table_ends
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.io.export import csr_columns, exported_edges
@@ -89,7 +89,7 @@ def _stream_of(
 ) -> EdgeStream:
     """Edges as a user may have them, as a stream."""
     there = column_names(edges)
-    chosen = None if there is None else named_columns(name, there, columns)
+    chosen = None if there is None else choose_columns(name, there, columns)
     if there is None and columns is not None:
         raise ValueError(
             f"columns {tuple(columns)!r} are for tables: a {type(edges).__name__} has none"

@@ -22,15 +22,15 @@ _MOST_PACKED = 2**47
 
 def open_packed(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of a packed file, which may be taken as directed or not."""
-    return _opened(location, packed=True), None
+    return _open(location, packed=True), None
 
 
 def open_unpacked(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of an unpacked file, which may be taken as directed or not."""
-    return _opened(location, packed=False), None
+    return _open(location, packed=False), None
 
 
-def _opened(location: Location, *, packed: bool) -> BinaryEdges:
+def _open(location: Location, *, packed: bool) -> BinaryEdges:
     size, width = location.size, (_PACKED if packed else _UNPACKED).itemsize
     if size % width:
         other = "unpacked" if packed else "packed"
@@ -56,10 +56,10 @@ class BinaryEdges(BlockwiseStream):
             for begin in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
                 n = min(BLOCK_EDGES, self.n_edges - begin)
                 raw = read_array(file, self.location.name, dtype, n, begin * dtype.itemsize)
-                yield _unpacked(raw) if self.packed else (raw[:, 0], raw[:, 1])
+                yield _split_ends(raw) if self.packed else (raw[:, 0], raw[:, 1])
 
 
-def _unpacked(raw: np.ndarray) -> Block:
+def _split_ends(raw: np.ndarray) -> Block:
     """Heads and tails; in 32 bits where these suffice, as in every graph that can be numbered."""
     low, high = raw["low"], raw["high"]
     if not high.any():

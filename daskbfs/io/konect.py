@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from daskbfs.graph.edge_stream import Block, EdgeStream, StreamWrapper
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, are_counts, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, open_lines
 
 _KINDS = {"sym": False, "asym": True, "bip": False}
 """Whether networks of each kind are directed."""
@@ -21,16 +21,16 @@ _KINDS = {"sym": False, "asym": True, "bip": False}
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The network's edges, and whether they are directed."""
-    kind, sizes = _head(location)
+    kind, sizes = _read_head(location)
     if sizes is None:
-        sizes = _largest(location)
+        sizes = _find_sizes(location)
     left, right = sizes
     if kind != "bip":
-        return _text(location, max(left, right)), _KINDS[kind]
-    return Bipartite(_text(location, max(left, right)), left, right), False
+        return _text_edges(location, max(left, right)), _KINDS[kind]
+    return Bipartite(_text_edges(location, max(left, right)), left, right), False
 
 
-def _text(location: Location, n_vertices: int | None) -> TextEdges:
+def _text_edges(location: Location, n_vertices: int | None) -> TextEdges:
     return TextEdges(
         location,
         comments=b"%#",
@@ -40,9 +40,9 @@ def _text(location: Location, n_vertices: int | None) -> TextEdges:
     )
 
 
-def _head(location: Location) -> tuple[str, tuple[int, int] | None]:
+def _read_head(location: Location) -> tuple[str, tuple[int, int] | None]:
     """What the network is, and how many vertices it has on each side, where the file tells."""
-    with opened_lines(location) as lines:
+    with open_lines(location) as lines:
         words = next(lines, b"").decode("latin-1").lstrip("%").split()
         if not words or words[0] not in _KINDS:
             raise ValueError(
@@ -56,10 +56,10 @@ def _head(location: Location) -> tuple[str, tuple[int, int] | None]:
     return words[0], (int(numbers[1]), int(numbers[2]))
 
 
-def _largest(location: Location) -> tuple[int, int]:
+def _find_sizes(location: Location) -> tuple[int, int]:
     """The largest id on each side, by reading all edges."""
     left = right = 0
-    for heads, tails in _text(location, None).blocks():
+    for heads, tails in _text_edges(location, None).blocks():
         if heads.size:
             left, right = max(left, 1 + int(heads.max())), max(right, 1 + int(tails.max()))
     return left, right

@@ -8,7 +8,7 @@ from daskbfs.graph.edge_stream import EdgeStream
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_pairs, require_numbered
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, are_counts, edge_lines, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, edge_lines, open_lines
 from daskbfs.progress import Progress
 
 _FIELDS = ("real", "double", "integer", "complex", "pattern")
@@ -17,7 +17,7 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's entries; undirected edges where the matrix is symmetric."""
-    with opened_lines(location) as lines:
+    with open_lines(location) as lines:
         banner = next(lines, b"")
         skip_bytes = len(banner)
         words = banner.decode(errors="replace").lower().split()

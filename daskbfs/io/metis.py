@@ -17,7 +17,7 @@ from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_rows, require_numbered
 from daskbfs.io.location import Location
 from daskbfs.io.symmetry import Symmetry
-from daskbfs.io.text import are_counts, opened_lines, whole_lines
+from daskbfs.io.text import are_counts, open_lines, whole_lines
 from daskbfs.kernels import parse as kernels
 from daskbfs.progress import Progress
 
@@ -29,7 +29,7 @@ _WHAT = "a list of neighbours, from 1 on"
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's edges: METIS graphs are undirected."""
-    with opened_lines(location) as lines:
+    with open_lines(location) as lines:
         skip_bytes = 0
         for number, line in enumerate(lines, 1):  # noqa: B007
             skip_bytes += len(line)
@@ -93,8 +93,8 @@ class MetisEdges(PlainStream):
                 lines.array, lines.size, _COMMENTS, numbers, rows, row
             )
             if error != kernels.FINE:
-                raise lines.wrong(place, error, _WHAT, 1)
-            yield symmetry.once(*self._neighbours(numbers[:n], rows[:n]))
+                raise lines.error_at(place, error, _WHAT, 1)
+            yield symmetry.take(*self._neighbours(numbers[:n], rows[:n]))
         self._check(row, symmetry)
 
     def _neighbours(self, numbers: np.ndarray, rows: np.ndarray) -> Block:

@@ -17,9 +17,9 @@ from typing import IO, Any
 import numpy as np
 
 from daskbfs.graph.edge_stream import Block, BlockwiseStream, EdgeStream, PlainStream
-from daskbfs.graph.edge_table import named_columns, table_ends
+from daskbfs.graph.edge_table import choose_columns, table_ends
 from daskbfs.io.location import Location
-from daskbfs.io.text import edge_lines, opened, opened_lines
+from daskbfs.io.text import edge_lines, open_bytes, open_lines
 from daskbfs.machine.devices import require_package
 
 _COLUMNS = ("source", "target")
@@ -63,7 +63,7 @@ def open_csv(location: Location, columns: Sequence[str] | None) -> tuple[EdgeStr
     """
     pyarrow()
     n_skipped = 0
-    with opened_lines(location) as lines:
+    with open_lines(location) as lines:
         for line in lines:
             heading = line.decode("utf-8-sig", "replace").strip()
             if heading and not heading.startswith("#"):
@@ -72,17 +72,17 @@ def open_csv(location: Location, columns: Sequence[str] | None) -> tuple[EdgeStr
         else:
             raise ValueError(f"{location.name} is empty: its first line names the columns")
     cells, separator = max(
-        ((_cells(heading, separator), separator) for separator in _SEPARATORS),
+        ((_split_cells(heading, separator), separator) for separator in _SEPARATORS),
         key=lambda found: len(found[0]),
     )
     bare = all(_is_number(cell) for cell in cells)
     if bare:
         cells = [f"column {i + 1}" for i in range(len(cells))]
-    names = named_columns(location.name, cells, columns, bare=bare)
+    names = choose_columns(location.name, cells, columns, bare=bare)
     return CsvEdges(location, separator, tuple(cells), names, n_skipped + (not bare)), None
 
 
-def _cells(heading: str, separator: str) -> list[str]:
+def _split_cells(heading: str, separator: str) -> list[str]:
     """The cells of a line, without what quotes them."""
     (cells,) = csv.reader([heading], delimiter=separator, skipinitialspace=True)
     return [cell.strip() for cell in cells]
@@ -125,7 +125,7 @@ class CsvEdges(PlainStream):
 
     def _read(self, *, use_threads: bool) -> Iterator[Block]:
         arrow = pyarrow()
-        with opened(self.location) as file:
+        with open_bytes(self.location) as file:
             reader = arrow.csv.open_csv(
                 file,
                 arrow.csv.ReadOptions(
@@ -162,7 +162,7 @@ def open_parquet(
         with _plain_errors(file.name), file.open() as raw:
             table = arrow.parquet.ParquetFile(raw)
             schema = table.schema_arrow
-            names = named_columns(file.name, schema.names, names or columns)
+            names = choose_columns(file.name, schema.names, names or columns)
             for column in names:
                 kind = schema.field(column).type
                 if not arrow.types.is_integer(kind):

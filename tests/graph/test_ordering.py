@@ -26,7 +26,7 @@ EDGES = st.lists(
 ).filter(lambda edges: any(u != v for u, v in edges))
 
 
-def configured(vertices, neighbours):
+def configure(vertices, neighbours):
     """The switches, for a while."""
     return dask.config.set(
         {
@@ -38,7 +38,7 @@ def configured(vertices, neighbours):
 
 def made(kind, orders):
     """A Kronecker graph, or a directed one."""
-    with configured(*orders):
+    with configure(*orders):
         if kind == "kron":
             return daskbfs.kronecker(11)
         edges = np.random.default_rng(3).integers(0, 2000, size=(9000, 2)) ** 2 // 2000
@@ -56,7 +56,7 @@ def client():
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=EDGES, data=st.data())
 def test_every_order_has_the_oracles_rows_and_levels(directed, orders, edges, data):
-    with configured(*orders):
+    with configure(*orders):
         graph = daskbfs.from_edges(edges, directed=directed)
     check_adjacency(graph, edges)
     source = data.draw(st.sampled_from(graph.original_index[: graph.n_rows].tolist()))
@@ -120,7 +120,7 @@ def test_workers_build_in_the_order_that_their_client_wants(client, orders, tmp_
     path = tmp_path / "edges.txt"
     np.savetxt(path, edges, fmt="%d")
     for what in ("kron:11", path):
-        with configured(*orders):
+        with configure(*orders):
             graph = daskbfs.kronecker(11) if what == "kron:11" else daskbfs.read_graph(path)
             placed = daskbfs.distribute(what, client, n_partitions=3, strategy="random")
             assert placed.graph.locality == graph.locality
@@ -134,7 +134,7 @@ def test_workers_build_in_the_order_that_their_client_wants(client, orders, tmp_
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=EDGES, share=st.sampled_from([0.1, 0.5, 0.83]))
 def test_a_share_by_degree_needs_no_rows_by_degree(directed, edges, share):
-    with configured("input", "hubs-first"):
+    with configure("input", "hubs-first"):
         graph = daskbfs.from_edges(edges, directed=directed)
     degree = np.diff(arcs_before(graph))
     high, low = (
