@@ -85,6 +85,14 @@ class BlockwiseStream(PlainStream, abc.ABC):
         return self.every(0, 1)
 
 
+def block_ranges(
+    n_edges: int, first: int, step: int, size: int = BLOCK_EDGES
+) -> Iterator[tuple[int, int]]:
+    """First edge and size of every ``step``-th block, from block ``first`` on."""
+    for begin in range(first * size, n_edges, step * size):
+        yield begin, min(size, n_edges - begin)
+
+
 class StreamWrapper:
     """Base of streams that are made of another one, ``stream``, and are like it."""
 

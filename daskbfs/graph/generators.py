@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from daskbfs.graph.build import build_graph
-from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, BlockwiseStream, Origin
+from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, BlockwiseStream, Origin, block_ranges
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.kernels import graph500_random as mrg
@@ -55,8 +55,7 @@ class RandomEdges(BlockwiseStream):
     def every(self, first: int, step: int) -> Iterator[Block]:
         size = max(_MIN_BLOCK_EDGES, min(BLOCK_EDGES, self.n_edges // 16))
         heads, tails = np.empty(size, np.uint32), np.empty(size, np.uint32)
-        for begin in range(first * size, self.n_edges, step * size):
-            n = min(size, self.n_edges - begin)
+        for begin, n in block_ranges(self.n_edges, first, step, size):
             start = time.perf_counter()
             self.make(begin, heads[:n], tails[:n])
             self.seconds += time.perf_counter() - start

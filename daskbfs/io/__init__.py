@@ -123,10 +123,8 @@ def write_graph(
         goes on with ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
     format
         As for :func:`read_graph`, where the name does not tell.
-    storage_options
-        For fsspec, where the path is an address.
-    progress
-        Told how far the work has come.
+    storage_options, progress
+        As for :func:`read_graph`.
 
     Examples
     --------

@@ -30,16 +30,13 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
 def _read_problem(location: Location) -> tuple[int, int]:
     """Vertices and arcs, by the problem line."""
     with open_lines(location) as lines:
-        for number, line in enumerate(lines, 1):
+        for line in lines:
             words = line.split()
             if not words or words[0] == b"c":
                 continue
             if words[0] == b"p" and len(words) == 4 and are_counts(words[2:]):
                 return int(words[2]), int(words[3])
-            raise ValueError(
-                f"{location.name}, line {number}: the first line that is no comment must be "
-                f"'p sp VERTICES ARCS', not {line.decode(errors='replace').strip()[:60]!r}"
-            )
+            raise lines.error("the first line that is no comment must be 'p sp VERTICES ARCS'")
     raise ValueError(f"{location.name} has no line 'p sp VERTICES ARCS': it is no DIMACS file")
 
 

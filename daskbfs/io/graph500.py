@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, BlockwiseStream, EdgeStream
+from daskbfs.graph.edge_stream import Block, BlockwiseStream, EdgeStream, block_ranges
 from daskbfs.io.location import Location, read_array
 
 _PACKED = np.dtype([("low", "<u4", 2), ("high", "<i2", 2)])
@@ -53,8 +53,7 @@ class BinaryEdges(BlockwiseStream):
     def every(self, first: int, step: int) -> Iterator[Block]:
         dtype = _PACKED if self.packed else _UNPACKED
         with self.location.open() as file:
-            for begin in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
-                n = min(BLOCK_EDGES, self.n_edges - begin)
+            for begin, n in block_ranges(self.n_edges, first, step):
                 raw = read_array(file, self.location.name, dtype, n, begin * dtype.itemsize)
                 yield _split_ends(raw) if self.packed else (raw[:, 0], raw[:, 1])
 

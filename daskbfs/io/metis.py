@@ -30,23 +30,15 @@ _WHAT = "a list of neighbours, from 1 on"
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's edges: METIS graphs are undirected."""
     with open_lines(location) as lines:
-        skip_bytes = 0
-        for number, line in enumerate(lines, 1):  # noqa: B007
-            skip_bytes += len(line)
-            words = line.split()
-            if words and not words[0].startswith(b"%"):
-                break
-        else:
-            raise ValueError(f"{location.name} is empty: a METIS file begins with 'VERTICES EDGES'")
+        words = lines.next_words(b"%")
+    if not words:
+        raise ValueError(f"{location.name} is empty: a METIS file begins with 'VERTICES EDGES'")
     if not 2 <= len(words) <= 4 or not are_counts(words):
-        raise ValueError(
-            f"{location.name}, line {number}: a METIS file begins with 'VERTICES EDGES [FORMAT "
-            f"[N]]', not {line.decode(errors='replace').strip()[:60]!r}"
-        )
+        raise lines.error("a METIS file begins with 'VERTICES EDGES [FORMAT [N]]'")
     layout = words[2].decode().zfill(3) if len(words) > 2 else "000"
     if set(layout) - set("01") or len(layout) > 3:
         raise ValueError(
-            f"{location.name}, line {number}: format {layout!r} is not made of 0s and 1s"
+            f"{location.name}, line {lines.number}: format {layout!r} is not made of 0s and 1s"
         )
     n_weights = (int(words[3]) if len(words) > 3 else 1) if layout[1] == "1" else 0
     header = _Header(
@@ -54,7 +46,7 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
         n_edges=int(words[1]),
         n_before=n_weights + (layout[0] == "1"),
         stride=2 if layout[2] == "1" else 1,
-        skip_bytes=skip_bytes,
+        skip_bytes=lines.n_bytes,
     )
     return MetisEdges(location, header), False
 

@@ -17,12 +17,12 @@ from typing import IO
 import numpy as np
 
 from daskbfs.graph.edge_stream import (
-    BLOCK_EDGES,
     ArrayEdges,
     Block,
     BlockwiseStream,
     EdgeStream,
     PlainStream,
+    block_ranges,
     edge_arrays,
 )
 from daskbfs.graph.graph import Graph
@@ -184,8 +184,7 @@ class NpyEdges(BlockwiseStream):
 
     def every(self, first: int, step: int) -> Iterator[Block]:
         with self.location.open() as file:
-            for start in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
-                n = min(BLOCK_EDGES, self.n_edges - start)
+            for start, n in block_ranges(self.n_edges, first, step):
                 yield self._read_block(file, start, n)
 
     def _read_block(self, file: IO[bytes], start: int, n: int) -> Block:

@@ -47,12 +47,48 @@ def open_bytes(location: Location) -> Iterator[IO[bytes]]:
         yield inside
 
 
+class HeaderLines:
+    """The lines of a header one by one, with their ends; iterating counts them."""
+
+    def __init__(self, lines: Iterator[bytes], name: str) -> None:
+        self._lines = lines
+        self._name = name
+        self.line = b""
+        """The last line that was read."""
+        self.number = 0
+        self.n_bytes = 0
+        """Up to its end, from the beginning of the file."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        self.line = next(self._lines)
+        self.number += 1
+        self.n_bytes += len(self.line)
+        return self.line
+
+    def next_words(self, comment: bytes) -> list[bytes]:
+        """The words of the next line that is neither empty nor a comment; none at the end."""
+        for line in self:
+            words = line.split()
+            if words and not words[0].startswith(comment):
+                return words
+        return []
+
+    def error(self, rule: str) -> ValueError:
+        """The error for the last line, which breaks a rule."""
+        shown = self.line.decode(errors="replace").strip()[:60]
+        return ValueError(f"{self._name}, line {self.number}: {rule}, not {shown!r}")
+
+
 @contextlib.contextmanager
-def open_lines(location: Location) -> Iterator[Iterator[bytes]]:
-    """The lines of a file one by one, with their ends: for headers."""
+def open_lines(location: Location) -> Iterator[HeaderLines]:
+    """The lines of a file's header."""
     # Latin-1 maps bytes to characters one to one; newline="" leaves the ends as they are.
     with open_bytes(location) as file, io.TextIOWrapper(file, "latin-1", newline="") as lines:  # type: ignore[type-var]
-        yield (line.encode("latin-1") for line in _short_lines(lines, location.name))
+        short = (line.encode("latin-1") for line in _short_lines(lines, location.name))
+        yield HeaderLines(short, location.name)
 
 
 def _short_lines(lines: io.TextIOWrapper, name: str) -> Iterator[str]:
