@@ -36,7 +36,7 @@ def configure(vertices, neighbours):
     )
 
 
-def made(kind, orders):
+def make_graph(kind, orders):
     """A Kronecker graph, or a directed one."""
     with configure(*orders):
         if kind == "kron":
@@ -66,7 +66,7 @@ def test_every_order_has_the_oracles_rows_and_levels(directed, orders, edges, da
 
 @pytest.mark.parametrize("kind", ["kron", "directed"])
 def test_each_switch_decides_its_own_order(kind):
-    graphs = {orders: made(kind, orders) for orders in ORDERS}
+    graphs = {orders: make_graph(kind, orders) for orders in ORDERS}
     plain = graphs["degree", "hubs-first"]
     degree = np.diff(arcs_before(plain))
     for (vertices, neighbours), graph in graphs.items():
@@ -87,7 +87,7 @@ def test_each_switch_decides_its_own_order(kind):
 @pytest.mark.parametrize("orders", OTHERS)
 @pytest.mark.parametrize("kind", ["kron", "directed"])
 def test_levels_do_not_depend_on_the_order(client, kind, orders):
-    plain, graph = made(kind, ORDERS[0]), made(kind, orders)
+    plain, graph = make_graph(kind, ORDERS[0]), make_graph(kind, orders)
     placed = [daskbfs.distribute(graph, client, n_partitions=n) for n in (2, 5)]
     for source in plain.random_sources(2):
         source = int(source)
@@ -108,7 +108,7 @@ def test_levels_do_not_depend_on_the_order(client, kind, orders):
 @pytest.mark.parametrize("orders", OTHERS)
 @pytest.mark.parametrize("strategy", ["high", "low"])
 def test_gpus_take_rows_in_any_order(orders, strategy):
-    plain, graph = made("kron", ORDERS[0]), made("kron", orders)
+    plain, graph = make_graph("kron", ORDERS[0]), make_graph("kron", orders)
     source = int(plain.random_sources(1)[0])
     parent, _, _ = search_on(graph, source, [Device.CPU, Device.GPU_EMULATED], strategy=strategy)
     daskbfs.validate(plain, source, parent, daskbfs.bfs(plain, source).level)
@@ -149,7 +149,7 @@ def test_a_share_by_degree_needs_no_rows_by_degree(directed, edges, share):
 
 @pytest.mark.parametrize("orders", OTHERS)
 def test_a_parent_that_is_no_neighbour_is_found_in_any_order(orders):
-    graph = made("kron", orders)
+    graph = make_graph("kron", orders)
     source = int(graph.random_sources(1)[0])
     result = daskbfs.bfs(graph, source)
     neighbours = rows_as_lists(graph, graph.into)
@@ -164,7 +164,7 @@ def test_a_parent_that_is_no_neighbour_is_found_in_any_order(orders):
 
 def test_files_do_not_depend_on_the_order(tmp_path):
     for i, orders in enumerate(ORDERS):
-        daskbfs.write_graph(made("directed", orders), tmp_path / f"{i}.sg")
+        daskbfs.write_graph(make_graph("directed", orders), tmp_path / f"{i}.sg")
     assert len({(tmp_path / f"{i}.sg").read_bytes() for i in range(len(ORDERS))}) == 1
 
 
