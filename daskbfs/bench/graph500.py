@@ -22,7 +22,7 @@ from daskbfs.bench.trials import Trials, summarize
 from daskbfs.distribution.connect import is_here, place, require_workers
 from daskbfs.distribution.distributed_graph import DistributedGraph, require_graph
 from daskbfs.graph.degrees import construction_bytes
-from daskbfs.graph.edge_stream import ArrayEdges, EdgeStream, Origin, collected
+from daskbfs.graph.edge_stream import ArrayEdges, EdgeStream, Origin, collect_blocks
 from daskbfs.graph.generators import GENERATORS, KINDS, RandomEdges, ReferenceEdges, random_origin
 from daskbfs.graph.graph import Graph, Outline
 from daskbfs.kernels.tree_checks import MOST_TREES
@@ -190,7 +190,7 @@ def _energy(outcome: Outcome, client: Client | None, progress: Progress) -> dict
 def stored(stream: RandomEdges, progress: Progress) -> ArrayEdges:
     """Edges made once and kept, as the edge list of the specification is."""
     n = stream.n_edges
-    edges = collected(stream.blocks(), n, lambda done: progress("generating", done, n))
+    edges = collect_blocks(stream.blocks(), n, lambda done: progress("generating", done, n))
     return ArrayEdges(*edges, stream.n_vertices)
 
 

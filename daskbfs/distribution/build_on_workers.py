@@ -23,11 +23,18 @@ from daskbfs.cluster.threads import Share, machine_shares
 from daskbfs.cluster.workers import WorkerState
 from daskbfs.graph.build import Selection, fill_rows, outline_of
 from daskbfs.graph.csr import Rows
-from daskbfs.graph.degrees import Counts, check_vertices, found_ids, merged, named_errors, tally
-from daskbfs.graph.edge_stream import EdgeStream, Origin, making_seconds, portions
+from daskbfs.graph.degrees import (
+    Counts,
+    check_vertices,
+    choose_ids,
+    merge_counts,
+    name_errors,
+    tally,
+)
+from daskbfs.graph.edge_stream import EdgeStream, Origin, split_stream
 from daskbfs.graph.graph import RemoteGraph
 from daskbfs.graph.ordering import Locality
-from daskbfs.graph.prebuilt import sketch_stored, stored_graph
+from daskbfs.graph.prebuilt import outline_stored, stored_graph
 from daskbfs.graph.vertex_ids import Ids, collect_ids
 from daskbfs.kernels.buffers import ensure_owned
 from daskbfs.kernels.threads import threads
@@ -65,29 +72,29 @@ class Blueprint:
     layout: Layout
 
 
-async def outlined(
+async def outline_on_workers(
     origin: Origin, client: Client, now: Mapping[str, WorkerState], progress: Progress
 ) -> RemoteGraph:
     """The outline of a graph, counted and numbered on the workers; of a stored one, as it is."""
     stored = stored_graph(origin)
     if stored is not None:
-        return sketch_stored(stored, origin)
+        return outline_stored(stored, origin)
     processes = {worker: state.process for worker, state in now.items()}
-    with named_errors(origin.name):
+    with name_errors(origin.name):
         return await wait_unless_lost(
-            client, processes, _outlined(origin, client, sorted(now), progress)
+            client, processes, _count_and_number(origin, client, sorted(now), progress)
         )
 
 
 @contextlib.asynccontextmanager
-async def followed(
+async def report_progress(
     client: Client, run: str, workers: Sequence[str], progress: Progress
 ) -> AsyncIterator[None]:
     """Tell how far tasks on workers have come, which post it under a run's name."""
     if progress is silent:
         yield
         return
-    asking = asyncio.ensure_future(_ask(client, run, list(workers), progress))
+    asking = asyncio.ensure_future(_poll_progress(client, run, list(workers), progress))
     try:
         yield
     finally:
@@ -95,7 +102,7 @@ async def followed(
         await asyncio.gather(asking, return_exceptions=True)  # awaiting the tasks raises the error
 
 
-async def _ask(client: Client, run: str, workers: list[str], progress: Progress) -> None:
+async def _poll_progress(client: Client, run: str, workers: list[str], progress: Progress) -> None:
     chorus = Chorus(len(workers), progress)
     while True:
         await asyncio.sleep(config.get("progress-seconds"))
@@ -105,12 +112,12 @@ async def _ask(client: Client, run: str, workers: list[str], progress: Progress)
                 chorus.hear(work, now)
 
 
-async def _outlined(
+async def _count_and_number(
     origin: Origin, client: Client, workers: Sequence[str], progress: Progress
 ) -> RemoteGraph:
-    locality = Locality.configured()
+    locality = Locality.from_config()
     shares = machine_shares(workers)
-    streams = dict(zip(workers, portions(origin.stream, len(workers)), strict=False))
+    streams = dict(zip(workers, split_stream(origin.stream, len(workers)), strict=False))
 
     async def on_workers(function: Any, *arguments: Any) -> list[Future]:
         run = new_run()
@@ -127,7 +134,7 @@ async def _outlined(
             )
             for worker, stream in streams.items()
         ]
-        async with followed(client, run, list(streams), progress):
+        async with report_progress(client, run, list(streams), progress):
             await wait_all(futures)
         return futures
 
@@ -166,7 +173,7 @@ def collect_vertices(stream: EdgeStream, share: Share, work: str) -> tuple[np.nd
 def merge_ids(collected: Sequence[tuple[np.ndarray, int]]) -> Ids:
     """The ids of a whole stream."""
     values = np.unique(np.concatenate([ids for ids, _ in collected]))
-    return found_ids(values, sum(n for _, n in collected))
+    return choose_ids(values, sum(n for _, n in collected))
 
 
 def number_vertices(
@@ -179,7 +186,7 @@ def number_vertices(
     known = [counts for counts in tallies if counts is not None]
     if len(known) < len(tallies):
         return None
-    counts = merged(known)
+    counts = merge_counts(known)
     if counts.too_sparse:
         return None
     check_vertices(counts.ids.n_vertices)
@@ -203,7 +210,7 @@ def owned_outline(outline: RemoteGraph) -> RemoteGraph:
         out, into = values[name]
         out = ensure_owned(out)
         values[name] = (out, ensure_owned(into) if outline.directed else out)
-    if not outline.filled:
+    if not outline.filled:  # the same, and in memory once
         values["lengths"] = values["input_lengths"]
     return RemoteGraph(**values)
 
@@ -220,10 +227,10 @@ def build_rows(blueprint: Blueprint, share: Share, work: str, numbers: Sequence[
         for p in numbers
     ]
     stream = outline.stream
-    before = making_seconds(stream)
+    before = stream.seconds
     with threads(share.kernel_threads), posted(work) as progress:
         pairs = fill_rows(owned_outline(outline), selections, progress)
-    made = None if before is None else (making_seconds(stream) or 0.0) - before
+    made = None if before is None else (stream.seconds or 0.0) - before
     return BuiltRows(dict(zip(numbers, pairs, strict=True)), made)
 
 
@@ -245,13 +252,13 @@ def describe_built(built: BuiltRows) -> Built:
     return Built(lengths, built.making_seconds)
 
 
-def take_in(graph: RemoteGraph, layout: Layout, built: Sequence[Built]) -> None:
+def fill_lengths(graph: RemoteGraph, layout: Layout, built: Sequence[Built]) -> None:
     """Give the outline the lengths that its rows became, and what it took to make their edges."""
     out = np.empty(graph.n_rows, np.uint32)
     into = np.empty(graph.n_rows, np.uint32) if graph.directed else out
     for held in built:
         for p, pair in held.lengths.items():
             out[layout.rows[p]], into[layout.rows[p]] = pair
-    graph.lengths = (out, into)
+    graph.lengths, graph.filled = (out, into), True
     if graph.generation_seconds is not None:
         graph.generation_seconds += _least([held.making_seconds for held in built]) or 0.0

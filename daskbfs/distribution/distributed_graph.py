@@ -21,7 +21,7 @@ from daskbfs.cluster.devices import query_devices
 from daskbfs.cluster.liveness import WorkersLost
 from daskbfs.cluster.local import current_client
 from daskbfs.cluster.workers import WorkerState, check_scheduler, workers_now
-from daskbfs.distribution.build_on_workers import outlined
+from daskbfs.distribution.build_on_workers import outline_on_workers
 from daskbfs.distribution.placed_partitions import PlacedPartitions, place_partitions
 from daskbfs.graph.edge_stream import Origin
 from daskbfs.graph.graph import Outline, RemoteGraph
@@ -373,7 +373,7 @@ async def distribute_graph(
             if n_cpu is not None:
                 devices = [Device.CPU] * n_cpu + [Device.GPU] * (n_partitions - n_cpu)
             if isinstance(graph, Origin):
-                graph = await outlined(graph, client, now, progress)
+                graph = await outline_on_workers(graph, client, now, progress)
             check_count(graph, n_partitions)
             wish = Wish(strategy, seed, cpu_share)
             cutting = choose_cut(graph, devices, wish, _room(placement, now))

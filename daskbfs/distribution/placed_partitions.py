@@ -20,8 +20,8 @@ from daskbfs.distribution.build_on_workers import (
     BuiltRows,
     build_rows,
     describe_built,
-    followed,
-    take_in,
+    fill_lengths,
+    report_progress,
 )
 from daskbfs.graph.graph import Graph, Outline, RemoteGraph
 from daskbfs.kernels.vertex_numbers import NONE
@@ -325,7 +325,7 @@ async def _build_missing(
                 pure=False,
             )
     if built:
-        async with followed(client, run, list(built), progress):
+        async with report_progress(client, run, list(built), progress):
             await wait_all(list(built.values()))
     if not graph.filled:
         lengths = [
@@ -338,7 +338,7 @@ async def _build_missing(
             )
             for worker, future in built.items()
         ]
-        take_in(graph, placed.layout, await client.gather(lengths, direct=True))
+        fill_lengths(graph, placed.layout, await client.gather(lengths, direct=True))
     return built
 
 

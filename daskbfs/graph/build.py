@@ -16,17 +16,17 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from daskbfs import config
-from daskbfs.graph.csr import Rows, word_padded
+from daskbfs.graph.csr import Rows, pad_to_words
 from daskbfs.graph.degrees import (
     Counts,
-    changed,
-    found_ids,
-    largest,
-    named_errors,
+    change_error,
+    choose_ids,
+    largest_id,
+    name_errors,
     require_room,
     tally,
 )
-from daskbfs.graph.edge_stream import Block, EdgeStream, Origin, Remembered, is_slow, making_seconds
+from daskbfs.graph.edge_stream import Block, EdgeStream, Origin, Remembered
 from daskbfs.graph.graph import Graph, Outline, RemoteGraph
 from daskbfs.graph.ordering import Locality, Places
 from daskbfs.graph.prebuilt import StoredStream, stored_graph
@@ -60,10 +60,10 @@ def construct(
         Told how far the work has come.
     """
     start = time.perf_counter()
-    if is_slow(stream):
+    if stream.slow:
         share = config.get("construction.remember-share")
         stream = Remembered(stream, int(share * hardware.available_bytes()))
-    outline = sketch(Origin(stream, directed, name), progress)
+    outline = build_outline(Origin(stream, directed, name), progress)
     ((out, into),) = fill_rows(outline, [Selection.whole(outline)], progress)
     common = {f.name: getattr(outline, f.name) for f in fields(Outline)}
     graph = Graph(**common, out=out, into=into)
@@ -71,16 +71,16 @@ def construct(
     return graph
 
 
-def sketch(origin: Origin, progress: Progress = silent) -> RemoteGraph:
+def build_outline(origin: Origin, progress: Progress = silent) -> RemoteGraph:
     """All of a graph but its rows: the first pass over its edges."""
     stream, directed = origin.stream, origin.directed
-    locality = Locality.configured()
-    with named_errors(origin.name):
+    locality = Locality.from_config()
+    with name_errors(origin.name):
         if stream.n_vertices is not None:
             require_room(stream.n_vertices, stream.n_edges)
         counts = tally(stream, directed, progress)
         if counts is None or counts.too_sparse:
-            ids = found_ids(*collect_ids(stream, progress))
+            ids = choose_ids(*collect_ids(stream, progress))
             counts = tally(stream, directed, progress, ids)
         assert counts is not None
         require_room(counts.ids.n_vertices, counts.n_edges)
@@ -93,10 +93,10 @@ def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
     if stored is not None:
         return stored
     stream = origin.stream
-    before = making_seconds(stream)
+    before = stream.seconds
     graph = construct(stream, directed=origin.directed, name=origin.name, progress=progress)
     if before is not None:
-        graph.generation_seconds = (making_seconds(stream) or 0.0) - before
+        graph.generation_seconds = (stream.seconds or 0.0) - before
         graph.construction_seconds -= graph.generation_seconds
     return graph
 
@@ -106,7 +106,7 @@ def outline_of(counts: Counts, origin: Origin, locality: Locality) -> RemoteGrap
     degree = counts.degree
     n_rows = int(np.count_nonzero(degree))
     order = np.empty(counts.ids.n_vertices, np.uint32)
-    original_index = np.full(word_padded(n_rows), NONE, np.uint32)
+    original_index = np.full(pad_to_words(n_rows), NONE, np.uint32)
     locality.number(degree, original_index, order)
     ends = original_index[:n_rows]
     out_lengths = counts.out_degree[ends]
@@ -123,6 +123,7 @@ def outline_of(counts: Counts, origin: Origin, locality: Locality) -> RemoteGrap
         stream=origin.stream,
         input_lengths=lengths,
         lengths=lengths,
+        filled=False,
     )
 
 
@@ -156,7 +157,7 @@ def fill_rows(
         done += rows.size
         progress("filling rows", done, outline.n_input_edges)
     if not all(rows_of_one.full for rows_of_one in filling):
-        raise changed(outline.name)
+        raise change_error(outline.name)
     del scratch
     places = outline.locality.places(outline.order, outline.input_lengths)
     finished = []
@@ -170,7 +171,7 @@ def fill_rows(
 def relabelled_blocks(outline: RemoteGraph, scratch: _Scratch) -> Iterator[Block]:
     """The edges as rows, self-loops as NONE; a block is valid until the next one is asked for."""
     for heads, tails in indexed_blocks(outline, outline.stream):
-        yield scratch.relabelled(heads, tails, outline.order)
+        yield scratch.relabel(heads, tails, outline.order)
 
 
 def indexed_blocks(outline: Outline, stream: EdgeStream) -> Iterator[Block]:
@@ -180,12 +181,12 @@ def indexed_blocks(outline: Outline, stream: EdgeStream) -> Iterator[Block]:
         n_edges = stream.n_edges  # duplicates are gone
     done = 0
     for heads, tails in stream.blocks():
-        if largest(heads, tails, done) > ids.top or done + heads.size > n_edges:
-            raise changed(outline.name)
+        if largest_id(heads, tails, done) > ids.top or done + heads.size > n_edges:
+            raise change_error(outline.name)
         done += heads.size
         yield ids.indices(heads), ids.indices(tails)
     if done != n_edges:
-        raise changed(outline.name)
+        raise change_error(outline.name)
 
 
 class _Filling:
@@ -207,8 +208,8 @@ class _Filling:
 
     def add(self, rows: np.ndarray, neighbours: np.ndarray, scratch: _Scratch) -> None:
         """Take what a block has for these rows."""
-        self.out.add(*scratch.selected(rows, neighbours, self.place), scratch)
-        self.into.add(*scratch.selected(neighbours, rows, self.place), scratch)
+        self.out.add(*scratch.select(rows, neighbours, self.place), scratch)
+        self.into.add(*scratch.select(neighbours, rows, self.place), scratch)
 
     @property
     def full(self) -> bool:
@@ -236,7 +237,7 @@ class _Scratch:
         self.arcs = np.empty(size, np.uint64)
         self.begin = np.empty((n_threads(), build.N_BUCKETS), np.int64)
 
-    def relabelled(self, heads: np.ndarray, tails: np.ndarray, order: np.ndarray) -> Block:
+    def relabel(self, heads: np.ndarray, tails: np.ndarray, order: np.ndarray) -> Block:
         """The block's vertices as rows."""
         if heads.size > self.rows.size:
             self._grow(heads.size)
@@ -244,7 +245,7 @@ class _Scratch:
         build.relabel(heads, tails, order, rows, neighbours, n_threads())
         return rows, neighbours
 
-    def selected(self, rows: np.ndarray, neighbours: np.ndarray, place: np.ndarray | None) -> Block:
+    def select(self, rows: np.ndarray, neighbours: np.ndarray, place: np.ndarray | None) -> Block:
         """The arcs of a selection, by the places of their rows; valid until the next call."""
         if place is None:
             return rows, neighbours
@@ -309,7 +310,7 @@ class _UnsortedRows:
         indices.resize(n_arcs, refcheck=False)  # gives the memory behind the last row back
         if n_arcs < 2**32:
             indptr = indptr.astype(np.uint32)
-        names = selection.global_id if places is None else places.named(selection.global_id)
+        names = selection.global_id if places is None else places.names(selection.global_id)
         if names is not None:
             build.rename(indices, names, n_threads())
         return Rows.of(indptr, indices, selection.nobody)

@@ -11,7 +11,7 @@ from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.construction import describe_rows
 
 
-def word_padded(n_rows: int) -> int:
+def pad_to_words(n_rows: int) -> int:
     """Rows and padding: whole words, with at least one row of padding."""
     return (n_rows // WORD_BITS + 1) * WORD_BITS
 
@@ -34,7 +34,7 @@ class Rows:
         ``nobody``, the hub of rows without neighbours, is a vertex that no search reaches.
         """
         n_rows = indptr.size - 1
-        n_padded = word_padded(n_rows)
+        n_padded = pad_to_words(n_rows)
         nobody = n_rows if nobody is None else nobody
         hub = np.empty(n_padded, np.uint32)
         mean_degree = np.zeros(n_padded // WORD_BITS, np.float32)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block, EdgeStream, making_seconds
+from daskbfs.graph.edge_stream import Block, EdgeStream
 from daskbfs.graph.vertex_ids import DenseIds, Ids, SparseIds
 from daskbfs.kernels import construction as build
 from daskbfs.kernels.threads import n_threads
@@ -26,8 +26,10 @@ class Counts:
     """What the first pass learned."""
 
     ids: Ids
+    directed: bool
     out_degree: np.ndarray
     in_degree: np.ndarray
+    """Of undirected graphs, ``out_degree`` itself."""
     loops: np.ndarray
     known: bool
     """Whether the ids were told, and not found."""
@@ -40,11 +42,7 @@ class Counts:
         n = ids.n_vertices
         out_degree = np.zeros(n, np.uint32)
         in_degree = np.zeros(n, np.uint32) if directed else out_degree
-        return cls(ids, out_degree, in_degree, np.zeros(n, np.uint32), known)
-
-    @property
-    def directed(self) -> bool:
-        return self.in_degree is not self.out_degree
+        return cls(ids, directed, out_degree, in_degree, np.zeros(n, np.uint32), known)
 
     @property
     def too_sparse(self) -> bool:
@@ -57,14 +55,13 @@ class Counts:
 
     def grow(self, n_vertices: int) -> None:
         """Make room for more vertices."""
-        directed = self.directed
         self.ids = DenseIds(n_vertices)
         self.out_degree = np.concatenate(
             [self.out_degree, np.zeros(n_vertices - self.out_degree.size, np.uint32)]
         )
         self.in_degree = (
             np.concatenate([self.in_degree, np.zeros(n_vertices - self.in_degree.size, np.uint32)])
-            if directed
+            if self.directed
             else self.out_degree
         )
         self.loops = np.concatenate([self.loops, np.zeros(n_vertices - self.loops.size, np.uint32)])
@@ -85,9 +82,9 @@ def tally(
         ids = DenseIds(declared, stream.first_id)
     counts = Counts.of(ids or DenseIds(0), directed, known=ids is not None)
     limit = DenseIds.limit(stream.n_edges)
-    before = making_seconds(stream)
+    before = stream.seconds
     for heads, tails in stream.blocks():
-        top = largest(heads, tails, counts.n_edges)
+        top = largest_id(heads, tails, counts.n_edges)
         if declared is not None:
             if top >= declared:
                 first = stream.first_id
@@ -97,7 +94,7 @@ def tally(
                 )
         elif counts.known:
             if top > counts.ids.top:
-                raise changed("the stream")
+                raise change_error("the stream")
         elif top >= limit:
             return None
         elif top >= counts.ids.n_vertices:
@@ -105,11 +102,11 @@ def tally(
         counts.add((heads, tails))
         progress("counting degrees", counts.n_edges, stream.n_edges)
     if before is not None:
-        counts.making_seconds = (making_seconds(stream) or 0.0) - before
+        counts.making_seconds = (stream.seconds or 0.0) - before
     return counts
 
 
-def merged(tallies: Sequence[Counts]) -> Counts:
+def merge_counts(tallies: Sequence[Counts]) -> Counts:
     """What several workers counted in portions of one stream."""
     widest = max(tallies, key=lambda counts: counts.ids.n_vertices)
     total = Counts.of(widest.ids, widest.directed, known=widest.known)
@@ -123,13 +120,13 @@ def merged(tallies: Sequence[Counts]) -> Counts:
     return total
 
 
-def found_ids(values: np.ndarray, n_edges: int) -> Ids:
+def choose_ids(values: np.ndarray, n_edges: int) -> Ids:
     """Ids that were collected: sparse ones, or dense after all."""
     largest = int(values[-1]) if values.size else -1
     return DenseIds(largest + 1) if largest < DenseIds.limit(n_edges) else SparseIds(values)
 
 
-def largest(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
+def largest_id(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
     """The largest id of a block; negative ones are refused."""
     if heads.size == 0:
         return -1
@@ -167,7 +164,7 @@ def construction_bytes(n_vertices: int, n_edges: int) -> int:
 
 
 @contextlib.contextmanager
-def named_errors(name: str) -> Iterator[None]:
+def name_errors(name: str) -> Iterator[None]:
     """Whatever is wrong with edges, with the name of what they are those of."""
     try:
         yield
@@ -178,7 +175,7 @@ def named_errors(name: str) -> Iterator[None]:
         raise kind(f"{name}: {error}") from error
 
 
-def changed(name: str) -> ValueError:
+def change_error(name: str) -> ValueError:
     """The error for a stream that differs from one pass to the next."""
     return ValueError(
         f"{name} gave other edges when it was read the second time: it must not change meanwhile"

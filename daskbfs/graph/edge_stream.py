@@ -6,6 +6,7 @@ beside the graph that is made of them.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -33,6 +34,14 @@ class EdgeStream(Protocol):
     def first_id(self) -> int:
         """The user's id of vertex 0 of the blocks: some formats count from 1 on."""
 
+    @property
+    def slow(self) -> bool:
+        """Whether reading the edges again takes longer than keeping them in memory."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Time spent on making edges so far; None where they are read, or in memory already."""
+
     def blocks(self) -> Iterator[Block]:
         """Hand out the edges; a block is valid until the next one is asked for."""
 
@@ -45,35 +54,50 @@ class DivisibleStream(EdgeStream, Protocol):
         """Every ``step``-th block, from block ``first`` on."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayEdges:
-    """Edges that already stand in memory."""
+class PlainStream:
+    """Base of streams that are made of no other: what most of them have in common."""
 
-    heads: np.ndarray
-    tails: np.ndarray
-    n_vertices: int | None = None
-    first_id: int = 0
+    __slots__ = ()
 
     @property
-    def n_edges(self) -> int:
-        return self.heads.size
+    def first_id(self) -> int:
+        return 0
+
+    @property
+    def slow(self) -> bool:
+        return False
+
+    @property
+    def seconds(self) -> float | None:
+        return None
+
+
+class BlockwiseStream(PlainStream, abc.ABC):
+    """Base of divisible streams that are made of no other."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def every(self, first: int, step: int) -> Iterator[Block]:
+        """Every ``step``-th block, from block ``first`` on; the others are not made."""
 
     def blocks(self) -> Iterator[Block]:
-        for first in range(0, self.heads.size, BLOCK_EDGES):
-            part = slice(first, first + BLOCK_EDGES)
-            yield self.heads[part], self.tails[part]
+        return self.every(0, 1)
 
 
-class Remembered:
-    """A stream that is slow to read: what the first pass read, the next ones have from memory.
+def block_ranges(
+    n_edges: int, first: int, step: int, size: int = BLOCK_EDGES
+) -> Iterator[tuple[int, int]]:
+    """First edge and size of every ``step``-th block, from block ``first`` on."""
+    for begin in range(first * size, n_edges, step * size):
+        yield begin, min(size, n_edges - begin)
 
-    As far as that goes: a stream with more than ``n_bytes`` of edges is read anew each time.
-    """
 
-    def __init__(self, stream: EdgeStream, n_bytes: int) -> None:
-        self.stream = stream
-        self._room = n_bytes
-        self._blocks: list[Block] | None = None
+class StreamWrapper:
+    """Base of streams that are made of another one, ``stream``, and are like it."""
+
+    __slots__ = ()
+    stream: EdgeStream
 
     @property
     def n_edges(self) -> int:
@@ -86,6 +110,46 @@ class Remembered:
     @property
     def first_id(self) -> int:
         return self.stream.first_id
+
+    @property
+    def slow(self) -> bool:
+        return self.stream.slow
+
+    @property
+    def seconds(self) -> float | None:
+        return self.stream.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayEdges(PlainStream):
+    """Edges that already stand in memory."""
+
+    heads: np.ndarray
+    tails: np.ndarray
+    n_vertices: int | None = None
+
+    @property
+    def n_edges(self) -> int:
+        return self.heads.size
+
+    def blocks(self) -> Iterator[Block]:
+        for first in range(0, self.heads.size, BLOCK_EDGES):
+            part = slice(first, first + BLOCK_EDGES)
+            yield self.heads[part], self.tails[part]
+
+
+class Remembered(StreamWrapper):
+    """A stream that is slow to read: what the first pass read, the next ones have from memory.
+
+    As far as that goes: a stream with more than ``n_bytes`` of edges is read anew each time.
+    """
+
+    slow = False  # what is not remembered now is not remembered by another either
+
+    def __init__(self, stream: EdgeStream, n_bytes: int) -> None:
+        self.stream = stream
+        self._room = n_bytes
+        self._blocks: list[Block] | None = None
 
     def blocks(self) -> Iterator[Block]:
         if self._blocks is not None:
@@ -103,12 +167,12 @@ class Remembered:
             small.append((heads, tails))
             n_small += heads.size
             if n_small >= BLOCK_EDGES:
-                kept.append(_joined(small))
+                kept.append(_join_blocks(small))
                 small, n_small = [], 0
             if room < 0:
                 kept, small = [], []
         if room >= 0:
-            self._blocks = kept + ([_joined(small)] if small else [])
+            self._blocks = kept + ([_join_blocks(small)] if small else [])
 
 
 def _compact(ends: np.ndarray) -> np.ndarray:
@@ -117,40 +181,28 @@ def _compact(ends: np.ndarray) -> np.ndarray:
     return ends.astype(np.uint32) if fits else ends.copy()
 
 
-def _joined(blocks: list[Block]) -> Block:
+def _join_blocks(blocks: list[Block]) -> Block:
     """Some blocks as one."""
     heads, tails = (np.concatenate(ends) for ends in zip(*blocks, strict=True))
     return heads, tails
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """Every ``step``-th block of a stream, from block ``first`` on; the others are not made."""
+class Portion(StreamWrapper):
+    """Every ``step``-th block of a stream, from block ``first`` on; the others are not made.
 
-    whole: DivisibleStream
+    ``n_edges`` are those of the whole stream, by which ids are judged.
+    """
+
+    stream: DivisibleStream
     first: int
     step: int
-    first_id: int = 0
-
-    @property
-    def n_edges(self) -> int:
-        """Those of the whole stream, by which ids are judged."""
-        return self.whole.n_edges
-
-    @property
-    def n_vertices(self) -> int | None:
-        return self.whole.n_vertices
-
-    @property
-    def seconds(self) -> float | None:
-        """Time spent on making edges so far; None where they are not made."""
-        return making_seconds(self.whole)
 
     def blocks(self) -> Iterator[Block]:
-        return self.whole.every(self.first, self.step)
+        return self.stream.every(self.first, self.step)
 
 
-def collected(
+def collect_blocks(
     blocks: Iterable[Block], n_edges: int, progress: Callable[[int], None] = lambda done: None
 ) -> Block:
     """All heads and tails of some blocks, which have so many edges, as uint32."""
@@ -164,49 +216,25 @@ def collected(
     return heads, tails
 
 
-def making_seconds(stream: EdgeStream) -> float | None:
-    """Time that a stream has spent on making edges; None where they are read, or there."""
-    seconds: float | None = getattr(stream, "seconds", None)
-    return seconds
-
-
-def is_slow(stream: EdgeStream) -> bool:
-    """Whether reading a stream again takes longer than keeping its edges in memory."""
-    return bool(getattr(stream, "slow", False))
-
-
-def portions(stream: EdgeStream, n: int) -> list[EdgeStream]:
+def split_stream(stream: EdgeStream, n: int) -> list[EdgeStream]:
     """A stream in up to ``n`` portions; in one, where its blocks cannot be made one by one."""
     if not isinstance(stream, DivisibleStream):
         return [stream]
-    return [Portion(stream, first, n, stream.first_id) for first in range(n)]
+    return [Portion(stream, first, n) for first in range(n)]
 
 
 @dataclass(frozen=True, slots=True)
-class BothWays:
+class BothWays(StreamWrapper):
     """Undirected edges as arcs: each there and back."""
 
-    once: EdgeStream
+    stream: EdgeStream
 
     @property
     def n_edges(self) -> int:
-        return 2 * self.once.n_edges
-
-    @property
-    def n_vertices(self) -> int | None:
-        return self.once.n_vertices
-
-    @property
-    def first_id(self) -> int:
-        return self.once.first_id
-
-    @property
-    def slow(self) -> bool:
-        """As the stream that it is made of."""
-        return is_slow(self.once)
+        return 2 * self.stream.n_edges
 
     def blocks(self) -> Iterator[Block]:
-        for heads, tails in self.once.blocks():
+        for heads, tails in self.stream.blocks():
             yield heads, tails
             yield tails, heads
 

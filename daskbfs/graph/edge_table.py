@@ -19,7 +19,7 @@ _PAIRS = (
 """Names by which columns are known to be the ends of an edge, in any mix of capitals."""
 
 
-def named_columns(
+def choose_columns(
     name: str, there: Sequence[str], wanted: Sequence[str] | None, *, bare: bool = False
 ) -> tuple[str, str]:
     """The columns that are asked for, or that their names tell, or the only two there are.
@@ -35,21 +35,21 @@ def named_columns(
             )
         for column in wanted:
             if column not in there:
-                raise ValueError(f"{name} has no column {column!r}: it has {_listed(there)}")
-        return _one_each(name, wanted[0], wanted[1], twice)
+                raise ValueError(f"{name} has no column {column!r}: it has {_quote(there)}")
+        return _require_two(name, wanted[0], wanted[1], twice)
     by_name = {str(column).strip().lower(): column for column in there}
     for pair in _PAIRS:
         if all(end in by_name for end in pair):
-            return _one_each(name, by_name[pair[0]], by_name[pair[1]], twice)
+            return _require_two(name, by_name[pair[0]], by_name[pair[1]], twice)
     if len(there) == 2 or (bare and len(there) > 2):
-        return _one_each(name, there[0], there[1], twice)
+        return _require_two(name, there[0], there[1], twice)
     raise ValueError(
-        f"{name} has the columns {_listed(there)}: name the two that are an edge's ends, for "
+        f"{name} has the columns {_quote(there)}: name the two that are an edge's ends, for "
         "example columns=('source', 'target')"
     )
 
 
-def _one_each(name: str, head: str, tail: str, twice: Sequence[str]) -> tuple[str, str]:
+def _require_two(name: str, head: str, tail: str, twice: Sequence[str]) -> tuple[str, str]:
     """The columns of both ends, if each name stands for one column."""
     if head == tail or head in twice or tail in twice:
         raise ValueError(
@@ -92,7 +92,7 @@ def _is_arrow(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "pyarrow"
 
 
-def _listed(columns: Sequence[str]) -> str:
+def _quote(columns: Sequence[str]) -> str:
     """Some columns, as an error tells them."""
     shown = ", ".join(repr(column) for column in columns[:8])
     return shown + (", ..." if len(columns) > 8 else "") if columns else "none"

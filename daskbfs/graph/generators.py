@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from daskbfs.graph.build import build_graph
-from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, Origin
+from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, BlockwiseStream, Origin, block_ranges
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.kernels import graph500_random as mrg
@@ -34,18 +34,16 @@ GRAPH500 = (0.57, 0.19, 0.19, 0.05)
 _MIN_BLOCK_EDGES = 2**16
 
 
-class RandomEdges(abc.ABC):
+class RandomEdges(BlockwiseStream):
     """A stream of random edges over 2**scale vertices."""
 
-    first_id = 0
     default_seed = 1
+    seconds: float = 0.0
 
     def __init__(self, scale: int, edgefactor: int, seed: int) -> None:
         self.scale = scale
         self.n_vertices = 2**scale
         self.n_edges = edgefactor * self.n_vertices
-        self.seconds = 0.0
-        """Time spent on making edges so far."""
         words = np.random.SeedSequence(seed).generate_state(7, np.uint64)
         self._key = words[0]
         self._odd = words[1:] | np.uint64(1)
@@ -54,17 +52,12 @@ class RandomEdges(abc.ABC):
     def make(self, first: int, heads: np.ndarray, tails: np.ndarray) -> None:
         """Fill uint32 arrays with the edges from number ``first`` on."""
 
-    def blocks(self) -> Iterator[Block]:
-        return self.every(0, 1)
-
-    def every(self, first_block: int, step: int) -> Iterator[Block]:
-        """Every ``step``-th block, from one on; the others are not made."""
+    def every(self, first: int, step: int) -> Iterator[Block]:
         size = max(_MIN_BLOCK_EDGES, min(BLOCK_EDGES, self.n_edges // 16))
         heads, tails = np.empty(size, np.uint32), np.empty(size, np.uint32)
-        for first in range(first_block * size, self.n_edges, step * size):
-            n = min(size, self.n_edges - first)
+        for begin, n in block_ranges(self.n_edges, first, step, size):
             start = time.perf_counter()
-            self.make(first, heads[:n], tails[:n])
+            self.make(begin, heads[:n], tails[:n])
             self.seconds += time.perf_counter() - start
             yield heads[:n], tails[:n]
 

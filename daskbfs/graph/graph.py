@@ -196,11 +196,8 @@ class RemoteGraph(Outline):
     """Arcs out of each row, and into it, with duplicates; for undirected graphs one array."""
     lengths: tuple[np.ndarray, np.ndarray]
     """The same without duplicates, once the rows are filled."""
-
-    @property
-    def filled(self) -> bool:
-        """Whether duplicates have been counted out."""
-        return self.lengths is not self.input_lengths
+    filled: bool
+    """Whether duplicates have been counted out."""
 
     @property
     def nbytes(self) -> int:

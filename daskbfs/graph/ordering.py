@@ -30,11 +30,11 @@ class Locality:
     neighbours: str
 
     @classmethod
-    def configured(cls) -> Locality:
+    def from_config(cls) -> Locality:
         """What ``daskbfs.construction`` says now."""
         return cls(
-            _known("construction.vertices", _VERTICES),
-            _known("construction.neighbours", _NEIGHBOURS),
+            _read_choice("construction.vertices", _VERTICES),
+            _read_choice("construction.neighbours", _NEIGHBOURS),
         )
 
     @property
@@ -91,12 +91,12 @@ class Places:
     row: np.ndarray
     """By place."""
 
-    def named(self, names: np.ndarray | None) -> np.ndarray:
+    def names(self, of_rows: np.ndarray | None) -> np.ndarray:
         """The name of each place, from those of rows; None: rows are called by their number."""
-        return self.row if names is None else names[self.row]
+        return self.row if of_rows is None else of_rows[self.row]
 
 
-def _known(key: str, values: tuple[str, ...]) -> str:
+def _read_choice(key: str, values: tuple[str, ...]) -> str:
     """A value of the configuration that must be one of some words."""
     value = config.get(key)
     if value not in values:

@@ -30,9 +30,10 @@ def stored_graph(origin: Origin) -> Graph | None:
     return graph
 
 
-def sketch_stored(graph: Graph, origin: Origin) -> RemoteGraph:
+def outline_stored(graph: Graph, origin: Origin) -> RemoteGraph:
     """All of a stored graph but its rows, which others can have from the same file."""
     common = {f.name: getattr(graph, f.name) for f in fields(Outline)}
     lengths = graph.all_lengths
-    input_lengths = (lengths[0], lengths[1])
-    return RemoteGraph(**common, stream=origin.stream, input_lengths=input_lengths, lengths=lengths)
+    return RemoteGraph(
+        **common, stream=origin.stream, input_lengths=lengths, lengths=lengths, filled=True
+    )

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from daskbfs.graph.build import construct
-from daskbfs.graph.edge_stream import ArrayEdges, Block, EdgeStream, edge_arrays, require_finite
-from daskbfs.graph.edge_table import column_names, named_columns, table_ends
+from daskbfs.graph.edge_stream import (
+    ArrayEdges,
+    Block,
+    EdgeStream,
+    PlainStream,
+    edge_arrays,
+    require_finite,
+)
+from daskbfs.graph.edge_table import choose_columns, column_names, table_ends
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.vertex_ids import as_integer
 from daskbfs.io.export import csr_columns, exported_edges
@@ -82,7 +89,7 @@ def _stream_of(
 ) -> EdgeStream:
     """Edges as a user may have them, as a stream."""
     there = column_names(edges)
-    chosen = None if there is None else named_columns(name, there, columns)
+    chosen = None if there is None else choose_columns(name, there, columns)
     if there is None and columns is not None:
         raise ValueError(
             f"columns {tuple(columns)!r} are for tables: a {type(edges).__name__} has none"
@@ -97,7 +104,7 @@ def _stream_of(
 
 
 @dataclass(frozen=True, slots=True)
-class DaskEdges:
+class DaskEdges(PlainStream):
     """A stream of the rows of a Dask array or dataframe, a partition at a time."""
 
     collection: Any
@@ -105,8 +112,7 @@ class DaskEdges:
     """The ends of an edge; None for an array of shape (m, 2)."""
     name: str
     n_vertices: int | None = None
-    first_id: int = 0
-    slow: ClassVar[bool] = True
+    slow = True
 
     @property
     def n_edges(self) -> int:

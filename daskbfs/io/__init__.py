@@ -87,12 +87,12 @@ def open_file(
     chosen = format_of(location.name, format)
     if location.is_folder() and not chosen.folders:
         raise IsADirectoryError(f"{path} is a folder: give a graph file")
-    if columns is not None and not chosen.columns:
+    if columns is not None and not chosen.has_columns:
         raise ValueError(
             f"columns {tuple(columns)!r} are for tables: {location.name} is {chosen.name}"
         )
     compression.require(location.name)
-    stream, says_directed = chosen.read(location, columns)
+    stream, says_directed = chosen.open(location, columns)
     if directed is None:
         directed = bool(says_directed)
     if directed and says_directed is False:
@@ -123,10 +123,8 @@ def write_graph(
         goes on with ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
     format
         As for :func:`read_graph`, where the name does not tell.
-    storage_options
-        For fsspec, where the path is an address.
-    progress
-        Told how far the work has come.
+    storage_options, progress
+        As for :func:`read_graph`.
 
     Examples
     --------
@@ -150,7 +148,7 @@ def graph_writer(
     writer = _writer(location, format)
 
     def write(graph: Graph, progress: Progress) -> None:
-        with _packed_file(location) as file:
+        with _open_target(location) as file:
             writer.write_graph(graph, file, progress)
 
     return write
@@ -167,11 +165,11 @@ def converter(
         if writer.input_edges:
             assert writer.write_edges is not None
             edges = _NamedEdges(origin)
-            with _packed_file(location) as file:
+            with _open_target(location) as file:
                 writer.write_edges(edges.blocks(progress), file)
             return f"{origin.name}: {edges.n_read} edges"
         graph = build_graph(origin, progress)
-        with _packed_file(location) as file:
+        with _open_target(location) as file:
             writer.write_graph(graph, file, progress)
         return repr(graph)
 
@@ -205,9 +203,9 @@ class _NamedEdges:
 
 
 @contextlib.contextmanager
-def _packed_file(location: Location) -> Iterator[IO[bytes]]:
+def _open_target(location: Location) -> Iterator[IO[bytes]]:
     """A file that appears whole, compressed where its name says so."""
-    with location.written() as file, compression.packed(location.name, file) as packed:
+    with location.open_target() as file, compression.compress(location.name, file) as packed:
         yield packed
 
 

@@ -32,7 +32,7 @@ def without_suffix(name: str) -> str:
 
 
 @contextlib.contextmanager
-def unpacked(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
+def decompress(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
     """What is in a file, decompressed where its name says so; damage is a ValueError."""
     kind = suffix(name)
     if kind is None:
@@ -44,7 +44,7 @@ def unpacked(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
         yield file
         return
     try:
-        with _opened(kind, file, "rb") as inside:
+        with _open(kind, file, "rb") as inside:
             yield inside
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise ValueError(f"{name} is damaged or cut short: {error}") from error
@@ -59,13 +59,13 @@ def unpacked(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def packed(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
+def compress(name: str, file: IO[bytes]) -> Iterator[IO[bytes]]:
     """A file to write to, compressed where its name says so."""
     kind = suffix(name)
     if kind is None:
         yield file
         return
-    with _opened(kind, file, "wb") as inside:
+    with _open(kind, file, "wb") as inside:
         yield inside
 
 
@@ -75,7 +75,7 @@ def require(name: str) -> None:
         _zstd()
 
 
-def _opened(kind: str, file: IO[bytes], mode: Any) -> IO[bytes]:
+def _open(kind: str, file: IO[bytes], mode: Any) -> IO[bytes]:
     """A compressed file around another."""
     if kind == ".gz":
         # without name and time, equal graphs make equal files

@@ -8,13 +8,13 @@ from daskbfs.graph.edge_stream import EdgeStream
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_arcs, require_numbered
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, are_counts, edge_lines, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, edge_lines, open_lines
 from daskbfs.progress import Progress
 
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's arcs; most files hold each edge both ways, but none says so."""
-    n_vertices, n_arcs = _problem(location)
+    n_vertices, n_arcs = _read_problem(location)
     stream = TextEdges(
         location,
         comments=b"cp",
@@ -27,19 +27,16 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     return stream, None
 
 
-def _problem(location: Location) -> tuple[int, int]:
+def _read_problem(location: Location) -> tuple[int, int]:
     """Vertices and arcs, by the problem line."""
-    with opened_lines(location) as lines:
-        for number, line in enumerate(lines, 1):
+    with open_lines(location) as lines:
+        for line in lines:
             words = line.split()
             if not words or words[0] == b"c":
                 continue
             if words[0] == b"p" and len(words) == 4 and are_counts(words[2:]):
                 return int(words[2]), int(words[3])
-            raise ValueError(
-                f"{location.name}, line {number}: the first line that is no comment must be "
-                f"'p sp VERTICES ARCS', not {line.decode(errors='replace').strip()[:60]!r}"
-            )
+            raise lines.error("the first line that is no comment must be 'p sp VERTICES ARCS'")
     raise ValueError(f"{location.name} has no line 'p sp VERTICES ARCS': it is no DIMACS file")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import PurePath
 from typing import IO
 
@@ -31,13 +31,17 @@ Opened = tuple[EdgeStream, bool | None]
 where the file does not say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Format:
     """What is known of a format."""
 
     name: str
-    suffixes: tuple[str, ...] = ()
-    read: Callable[[Location, Sequence[str] | None], Opened]
+    suffixes: tuple[str, ...]
+    _: KW_ONLY
+    open_edges: Callable[[Location], Opened] | None = None
+    """Of a file without names for columns."""
+    open_table: Callable[[Location, Sequence[str] | None], Opened] | None = None
+    """Of a file with columns by name, two of which are the ends of an edge."""
     write: Callable[[Graph, IO[bytes], Progress], None] | None = None
     """Of a graph."""
     write_edges: Callable[[Iterable[Block], IO[bytes]], None] | None = None
@@ -46,14 +50,23 @@ class Format:
     """Whether a file holds input edges as they are, duplicates and self-loops included."""
     text: bool = True
     """Whether files may be compressed."""
-    columns: bool = False
-    """Whether files have columns by name."""
     folders: bool = False
     """Whether a folder may be a graph."""
 
     @property
+    def has_columns(self) -> bool:
+        return self.open_table is not None
+
+    @property
     def can_write(self) -> bool:
         return self.write is not None or self.write_edges is not None
+
+    def open(self, location: Location, columns: Sequence[str] | None) -> Opened:
+        """Open a file; ``columns`` are for those that have them."""
+        if self.open_table is not None:
+            return self.open_table(location, columns)
+        assert self.open_edges is not None
+        return self.open_edges(location)
 
     def write_graph(self, graph: Graph, file: IO[bytes], progress: Progress) -> None:
         """Write a graph; of lists of edges, undirected ones once."""
@@ -64,79 +77,49 @@ class Format:
             self.write_edges(exported_edges(graph, progress), file)
 
 
-def _plain(
-    open_edges: Callable[[Location], Opened],
-) -> Callable[[Location, Sequence[str] | None], Opened]:
-    """A reader of files without columns."""
-    return lambda location, columns: open_edges(location)
-
-
 _ALL = (
     Format(
-        name="edge-list",
-        suffixes=(".txt", ".tsv", ".edges", ".edgelist", ".el", ".wel"),
-        read=_plain(edge_list.open_edges),
+        "edge-list",
+        (".txt", ".tsv", ".edges", ".edgelist", ".el", ".wel"),
+        open_edges=edge_list.open_edges,
         write_edges=edge_list.write,
     ),
-    Format(name="konect", suffixes=(".konect",), read=_plain(konect.open_edges)),
+    Format("konect", (".konect",), open_edges=konect.open_edges),
     Format(
-        name="matrix-market",
-        suffixes=(".mtx",),
-        read=_plain(matrix_market.open_edges),
-        write=matrix_market.write,
+        "matrix-market", (".mtx",), open_edges=matrix_market.open_edges, write=matrix_market.write
     ),
-    Format(name="dimacs", suffixes=(".gr",), read=_plain(dimacs.open_edges), write=dimacs.write),
+    Format("dimacs", (".gr",), open_edges=dimacs.open_edges, write=dimacs.write),
+    Format("metis", (".graph", ".metis"), open_edges=metis.open_edges, write=metis.write),
+    Format("csv", (".csv",), open_table=tables.open_csv, write_edges=tables.write_csv),
     Format(
-        name="metis",
-        suffixes=(".graph", ".metis"),
-        read=_plain(metis.open_edges),
-        write=metis.write,
-    ),
-    Format(
-        name="csv",
-        suffixes=(".csv",),
-        read=tables.open_csv,
-        write_edges=tables.write_csv,
-        columns=True,
-    ),
-    Format(
-        name="parquet",
-        suffixes=(".parquet", ".pq"),
-        read=tables.open_parquet,
+        "parquet",
+        (".parquet", ".pq"),
+        open_table=tables.open_parquet,
         write_edges=tables.write_parquet,
         text=False,
-        columns=True,
         folders=True,
     ),
+    Format("npz", (".npz",), open_edges=npz.open_npz, write=npz.write_npz, text=False),
+    Format("npy", (".npy",), open_edges=npz.open_npy, text=False),
+    Format("gap", (".sg",), open_edges=gap.open_edges, write=gap.write, text=False),
+    Format("gap-weighted", (".wsg",), open_edges=gap.open_weighted, text=False),
     Format(
-        name="npz", suffixes=(".npz",), read=_plain(npz.open_npz), write=npz.write_npz, text=False
-    ),
-    Format(name="npy", suffixes=(".npy",), read=_plain(npz.open_npy), text=False),
-    Format(name="gap", suffixes=(".sg",), read=_plain(gap.open_edges), write=gap.write, text=False),
-    Format(name="gap-weighted", suffixes=(".wsg",), read=_plain(gap.open_weighted), text=False),
-    Format(
-        name="graph500",
-        suffixes=(".g500",),
-        read=_plain(graph500.open_packed),
+        "graph500",
+        (".g500",),
+        open_edges=graph500.open_packed,
         write_edges=graph500.write_packed,
         input_edges=True,
         text=False,
     ),
     Format(
-        name="graph500-unpacked",
-        suffixes=(".g500u",),
-        read=_plain(graph500.open_unpacked),
+        "graph500-unpacked",
+        (".g500u",),
+        open_edges=graph500.open_unpacked,
         write_edges=graph500.write_unpacked,
         input_edges=True,
         text=False,
     ),
-    Format(
-        name="dbfs",
-        suffixes=(".dbfs",),
-        read=_plain(native.open_edges),
-        write=native.write,
-        text=False,
-    ),
+    Format("dbfs", (".dbfs",), open_edges=native.open_edges, write=native.write, text=False),
 )
 FORMATS = {one.name: one for one in _ALL}
 _BY_SUFFIX = {suffix: one for one in _ALL for suffix in one.suffixes}
@@ -146,7 +129,7 @@ _KONECT = "out."
 def format_of(name: str, format: str | None, *, writing: bool = False) -> Format:
     """The format that was given, or else that a file's name tells; an error where none fits."""
     known = {one.name: one for one in _ALL if one.can_write or not writing}
-    chosen = _told(name, format, known)
+    chosen = _choose(name, format, known)
     packing = compression.suffix(name)
     if packing and not chosen.text:
         raise ValueError(
@@ -156,7 +139,7 @@ def format_of(name: str, format: str | None, *, writing: bool = False) -> Format
     return chosen
 
 
-def _told(name: str, format: str | None, known: Mapping[str, Format]) -> Format:
+def _choose(name: str, format: str | None, known: Mapping[str, Format]) -> Format:
     if format is not None:
         if format not in known:
             raise ValueError(f"format {format!r} is unknown: choose one of {', '.join(known)}")

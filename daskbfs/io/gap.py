@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream
+from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream, PlainStream
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import degrees, exported_rows, offsets_of, require_numbered
 from daskbfs.io.location import Location, read_array, require_rising
@@ -26,15 +26,15 @@ _WEIGHTED_ARC = np.dtype([("tail", "<i4"), ("weight", "<i4")])
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of a .sg file, and whether they are directed."""
-    return _opened(location, _ARC)
+    return _open(location, _ARC)
 
 
 def open_weighted(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of a .wsg file without their weights, and whether they are directed."""
-    return _opened(location, _WEIGHTED_ARC)
+    return _open(location, _WEIGHTED_ARC)
 
 
-def _opened(location: Location, arc: np.dtype) -> tuple[EdgeStream, bool | None]:
+def _open(location: Location, arc: np.dtype) -> tuple[EdgeStream, bool | None]:
     name, size = location.name, location.size
     with location.open() as file:
         header = file.read(_HEADER_BYTES)
@@ -55,10 +55,8 @@ def _opened(location: Location, arc: np.dtype) -> tuple[EdgeStream, bool | None]
     return GapEdges(location, arc, directed, n_vertices, n_arcs), directed
 
 
-class GapEdges:
+class GapEdges(PlainStream):
     """A stream of the edges of a serialized graph; undirected ones once."""
-
-    first_id = 0
 
     def __init__(
         self, location: Location, arc: np.dtype, directed: bool, n_vertices: int, n_arcs: int
@@ -86,7 +84,7 @@ class GapEdges:
                 end = int(np.searchsorted(offsets, last, "left"))
                 lengths = np.diff(np.clip(offsets[begin : end + 1], first, last)).astype(np.int64)
                 heads = np.repeat(np.arange(begin, end, dtype=np.int32), lengths)
-                yield (heads, tails) if self._directed else symmetry.once(heads, tails)
+                yield (heads, tails) if self._directed else symmetry.take(heads, tails)
         symmetry.check()
 
 

@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import BLOCK_EDGES, Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, BlockwiseStream, EdgeStream, block_ranges
 from daskbfs.io.location import Location, read_array
 
 _PACKED = np.dtype([("low", "<u4", 2), ("high", "<i2", 2)])
@@ -22,15 +22,15 @@ _MOST_PACKED = 2**47
 
 def open_packed(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of a packed file, which may be taken as directed or not."""
-    return _opened(location, packed=True), None
+    return _open(location, packed=True), None
 
 
 def open_unpacked(location: Location) -> tuple[EdgeStream, bool | None]:
     """The edges of an unpacked file, which may be taken as directed or not."""
-    return _opened(location, packed=False), None
+    return _open(location, packed=False), None
 
 
-def _opened(location: Location, *, packed: bool) -> BinaryEdges:
+def _open(location: Location, *, packed: bool) -> BinaryEdges:
     size, width = location.size, (_PACKED if packed else _UNPACKED).itemsize
     if size % width:
         other = "unpacked" if packed else "packed"
@@ -42,29 +42,23 @@ def _opened(location: Location, *, packed: bool) -> BinaryEdges:
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryEdges:
+class BinaryEdges(BlockwiseStream):
     """A stream of the edges of a file; any block can be read without the others."""
 
     location: Location
     packed: bool
     n_edges: int
     n_vertices: int | None = None
-    first_id: int = 0
-
-    def blocks(self) -> Iterator[Block]:
-        return self.every(0, 1)
 
     def every(self, first: int, step: int) -> Iterator[Block]:
-        """Every ``step``-th block, from block ``first`` on."""
         dtype = _PACKED if self.packed else _UNPACKED
         with self.location.open() as file:
-            for begin in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
-                n = min(BLOCK_EDGES, self.n_edges - begin)
+            for begin, n in block_ranges(self.n_edges, first, step):
                 raw = read_array(file, self.location.name, dtype, n, begin * dtype.itemsize)
-                yield _unpacked(raw) if self.packed else (raw[:, 0], raw[:, 1])
+                yield _split_ends(raw) if self.packed else (raw[:, 0], raw[:, 1])
 
 
-def _unpacked(raw: np.ndarray) -> Block:
+def _split_ends(raw: np.ndarray) -> Block:
     """Heads and tails; in 32 bits where these suffice, as in every graph that can be numbered."""
     low, high = raw["low"], raw["high"]
     if not high.any():

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, EdgeStream, StreamWrapper
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, are_counts, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, open_lines
 
 _KINDS = {"sym": False, "asym": True, "bip": False}
 """Whether networks of each kind are directed."""
@@ -22,16 +21,16 @@ _KINDS = {"sym": False, "asym": True, "bip": False}
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The network's edges, and whether they are directed."""
-    kind, sizes = _head(location)
+    kind, sizes = _read_head(location)
     if sizes is None:
-        sizes = _largest(location)
+        sizes = _find_sizes(location)
     left, right = sizes
     if kind != "bip":
-        return _text(location, max(left, right)), _KINDS[kind]
-    return Bipartite(_text(location, max(left, right)), left, right), False
+        return _text_edges(location, max(left, right)), _KINDS[kind]
+    return Bipartite(_text_edges(location, max(left, right)), left, right), False
 
 
-def _text(location: Location, n_vertices: int | None) -> TextEdges:
+def _text_edges(location: Location, n_vertices: int | None) -> TextEdges:
     return TextEdges(
         location,
         comments=b"%#",
@@ -41,9 +40,9 @@ def _text(location: Location, n_vertices: int | None) -> TextEdges:
     )
 
 
-def _head(location: Location) -> tuple[str, tuple[int, int] | None]:
+def _read_head(location: Location) -> tuple[str, tuple[int, int] | None]:
     """What the network is, and how many vertices it has on each side, where the file tells."""
-    with opened_lines(location) as lines:
+    with open_lines(location) as lines:
         words = next(lines, b"").decode("latin-1").lstrip("%").split()
         if not words or words[0] not in _KINDS:
             raise ValueError(
@@ -57,39 +56,33 @@ def _head(location: Location) -> tuple[str, tuple[int, int] | None]:
     return words[0], (int(numbers[1]), int(numbers[2]))
 
 
-def _largest(location: Location) -> tuple[int, int]:
+def _find_sizes(location: Location) -> tuple[int, int]:
     """The largest id on each side, by reading all edges."""
     left = right = 0
-    for heads, tails in _text(location, None).blocks():
+    for heads, tails in _text_edges(location, None).blocks():
         if heads.size:
             left, right = max(left, 1 + int(heads.max())), max(right, 1 + int(tails.max()))
     return left, right
 
 
 @dataclass(frozen=True, slots=True)
-class Bipartite:
+class Bipartite(StreamWrapper):
     """Edges between two sides that number their vertices each for itself, as those of one graph."""
 
-    sides: TextEdges
+    stream: TextEdges
     n_left: int
     n_right: int
-    first_id: int = 1
-    slow: ClassVar[bool] = True
-
-    @property
-    def n_edges(self) -> int:
-        return self.sides.n_edges
 
     @property
     def n_vertices(self) -> int:
         return self.n_left + self.n_right
 
     def blocks(self) -> Iterator[Block]:
-        for heads, tails in self.sides.blocks():
+        for heads, tails in self.stream.blocks():
             for ends, n, side in ((heads, self.n_left, "left"), (tails, self.n_right, "right")):
                 if ends.size and int(ends.max()) >= n:
                     raise ValueError(
-                        f"{self.sides.location.name} has the vertex {1 + int(ends.max())} on the "
+                        f"{self.stream.location.name} has the vertex {1 + int(ends.max())} on the "
                         f"{side} side, but its second line tells of {n}"
                     )
             yield heads, tails + self.n_left

@@ -128,7 +128,7 @@ class Location:
             self._remote()
 
     @contextlib.contextmanager
-    def written(self) -> Iterator[IO[bytes]]:
+    def open_target(self) -> Iterator[IO[bytes]]:
         """A file that appears there once it is complete; until then, what was there stays."""
         if self.local is not None:
             with whole_file(self.local) as file:

@@ -8,7 +8,7 @@ from daskbfs.graph.edge_stream import EdgeStream
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_pairs, require_numbered
 from daskbfs.io.location import Location
-from daskbfs.io.text import TextEdges, are_counts, edge_lines, opened_lines
+from daskbfs.io.text import TextEdges, are_counts, edge_lines, open_lines
 from daskbfs.progress import Progress
 
 _FIELDS = ("real", "double", "integer", "complex", "pattern")
@@ -17,10 +17,8 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's entries; undirected edges where the matrix is symmetric."""
-    with opened_lines(location) as lines:
-        banner = next(lines, b"")
-        skip_bytes = len(banner)
-        words = banner.decode(errors="replace").lower().split()
+    with open_lines(location) as lines:
+        words = next(lines, b"").decode(errors="replace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
             raise ValueError(
                 f"{location.name}, line 1: a Matrix Market file begins with "
@@ -34,20 +32,11 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
                 f"{location.name}, line 1: {field!r} {symmetry!r} is not a field of "
                 f"{', '.join(_FIELDS)} and a symmetry of {', '.join(_SYMMETRIES)}"
             )
-        number = 1
-        for line in lines:
-            number += 1
-            skip_bytes += len(line)
-            sizes = line.split()
-            if sizes and not sizes[0].startswith(b"%"):
-                break
-        else:
-            raise ValueError(f"{location.name} ends before its sizes: it is damaged or cut short")
+        sizes = lines.next_words(b"%")
+    if not sizes:
+        raise ValueError(f"{location.name} ends before its sizes: it is damaged or cut short")
     if len(sizes) != 3 or not are_counts(sizes):
-        raise ValueError(
-            f"{location.name}, line {number}: sizes must be 'ROWS COLUMNS ENTRIES', "
-            f"not {line.decode(errors='replace').strip()[:60]!r}"
-        )
+        raise lines.error("sizes must be 'ROWS COLUMNS ENTRIES'")
     n_rows, n_columns, n_entries = map(int, sizes)
     if n_rows != n_columns:
         raise ValueError(f"{location.name} is {n_rows} x {n_columns}: a graph's matrix is square")
@@ -57,7 +46,7 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
         base=1,
         n_vertices=n_rows,
         declared=n_entries,
-        skip_bytes=skip_bytes,
+        skip_bytes=lines.n_bytes,
         what="an entry: row and column, from 1 on",
     )
     return stream, None if symmetry == "general" else False

@@ -12,12 +12,12 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.edge_stream import Block, EdgeStream, PlainStream
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import exported_rows, require_numbered
 from daskbfs.io.location import Location
 from daskbfs.io.symmetry import Symmetry
-from daskbfs.io.text import are_counts, opened_lines, whole_lines
+from daskbfs.io.text import are_counts, open_lines, whole_lines
 from daskbfs.kernels import parse as kernels
 from daskbfs.progress import Progress
 
@@ -29,24 +29,16 @@ _WHAT = "a list of neighbours, from 1 on"
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The file's edges: METIS graphs are undirected."""
-    with opened_lines(location) as lines:
-        skip_bytes = 0
-        for number, line in enumerate(lines, 1):  # noqa: B007
-            skip_bytes += len(line)
-            words = line.split()
-            if words and not words[0].startswith(b"%"):
-                break
-        else:
-            raise ValueError(f"{location.name} is empty: a METIS file begins with 'VERTICES EDGES'")
+    with open_lines(location) as lines:
+        words = lines.next_words(b"%")
+    if not words:
+        raise ValueError(f"{location.name} is empty: a METIS file begins with 'VERTICES EDGES'")
     if not 2 <= len(words) <= 4 or not are_counts(words):
-        raise ValueError(
-            f"{location.name}, line {number}: a METIS file begins with 'VERTICES EDGES [FORMAT "
-            f"[N]]', not {line.decode(errors='replace').strip()[:60]!r}"
-        )
+        raise lines.error("a METIS file begins with 'VERTICES EDGES [FORMAT [N]]'")
     layout = words[2].decode().zfill(3) if len(words) > 2 else "000"
     if set(layout) - set("01") or len(layout) > 3:
         raise ValueError(
-            f"{location.name}, line {number}: format {layout!r} is not made of 0s and 1s"
+            f"{location.name}, line {lines.number}: format {layout!r} is not made of 0s and 1s"
         )
     n_weights = (int(words[3]) if len(words) > 3 else 1) if layout[1] == "1" else 0
     header = _Header(
@@ -54,7 +46,7 @@ def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
         n_edges=int(words[1]),
         n_before=n_weights + (layout[0] == "1"),
         stride=2 if layout[2] == "1" else 1,
-        skip_bytes=skip_bytes,
+        skip_bytes=lines.n_bytes,
     )
     return MetisEdges(location, header), False
 
@@ -70,7 +62,7 @@ class _Header:
     skip_bytes: int
 
 
-class MetisEdges:
+class MetisEdges(PlainStream):
     """A stream of the edges of a METIS file."""
 
     first_id = 1
@@ -93,8 +85,8 @@ class MetisEdges:
                 lines.array, lines.size, _COMMENTS, numbers, rows, row
             )
             if error != kernels.FINE:
-                raise lines.wrong(place, error, _WHAT, 1)
-            yield symmetry.once(*self._neighbours(numbers[:n], rows[:n]))
+                raise lines.error_at(place, error, _WHAT, 1)
+            yield symmetry.take(*self._neighbours(numbers[:n], rows[:n]))
         self._check(row, symmetry)
 
     def _neighbours(self, numbers: np.ndarray, rows: np.ndarray) -> Block:

@@ -18,8 +18,8 @@ from typing import IO
 import numpy as np
 
 from daskbfs import config
-from daskbfs.graph.csr import Rows, word_padded
-from daskbfs.graph.edge_stream import Block, EdgeStream
+from daskbfs.graph.csr import Rows, pad_to_words
+from daskbfs.graph.edge_stream import Block, EdgeStream, PlainStream
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.ordering import Locality
 from daskbfs.graph.vertex_ids import DenseIds, Ids, SparseIds
@@ -49,7 +49,7 @@ _KINDS = {"<u4": np.uint32, "<i8": np.int64, "<f4": np.float32}
 
 def open_edges(location: Location) -> tuple[EdgeStream, bool | None]:
     """The graph's edges, and whether they are directed; only the header is read."""
-    header = _header(location)
+    header = _read_header(location)
     return StoredEdges(location, header), header.directed
 
 
@@ -76,9 +76,9 @@ def _array_sizes(header: Header) -> dict[str, int]:
     arcs = header.n_edges if header.directed else 2 * header.n_edges
     sizes = {
         "order": header.n_vertices,
-        "original_index": word_padded(n_rows),
+        "original_index": pad_to_words(n_rows),
         "input_degree": n_rows,
-        "hub_vertex": word_padded(n_rows),
+        "hub_vertex": pad_to_words(n_rows),
     }
     if "ids" in header.arrays:
         sizes["ids"] = header.n_vertices
@@ -86,13 +86,13 @@ def _array_sizes(header: Header) -> dict[str, int]:
         sizes |= {
             f"{way}.indptr": n_rows + 1,
             f"{way}.indices": arcs,
-            f"{way}.hub": word_padded(n_rows),
-            f"{way}.mean_degree": word_padded(n_rows) // WORD_BITS,
+            f"{way}.hub": pad_to_words(n_rows),
+            f"{way}.mean_degree": pad_to_words(n_rows) // WORD_BITS,
         }
     return sizes
 
 
-def _header(location: Location) -> Header:
+def _read_header(location: Location) -> Header:
     """The header, if the file is what it says."""
     name, size = location.name, location.size
     with location.open() as file:
@@ -143,7 +143,7 @@ def _fits(header: Header) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEdges:
+class StoredEdges(PlainStream):
     """A stream of the edges of a stored graph, undirected ones once; and the graph itself."""
 
     location: Location
@@ -170,7 +170,7 @@ class StoredEdges:
     def graph(self, name: str | None = None) -> Graph:
         """The graph, mapped; of a file elsewhere, brought here."""
         header = self.header
-        columns = self._columns()
+        columns = self._map_columns()
         self._require_sound(columns)
         ids: Ids = DenseIds(header.n_vertices, header.first_id)
         if "ids" in columns:
@@ -191,7 +191,7 @@ class StoredEdges:
             hub_vertex=columns["hub_vertex"],
         )
 
-    def _columns(self) -> dict[str, np.ndarray]:
+    def _map_columns(self) -> dict[str, np.ndarray]:
         """All arrays."""
         path = self.location.local
         if path is not None:
@@ -256,8 +256,8 @@ def write(graph: Graph, file: IO[bytes], progress: Progress) -> None:
     for name, array in arrays.items():
         begins[name] = end
         total = (total + _checksum(array, end // 8)) % 2**64
-        end += _padded(array.nbytes)
-    header = _header_of(graph, arrays, begins, end, total)
+        end += _padded_size(array.nbytes)
+    header = _format_header(graph, arrays, begins, end, total)
     file.write(_HEAD.pack(_MAGIC, _VERSION, len(header), zlib.crc32(header)))
     file.write(header)
     done = 0
@@ -266,8 +266,8 @@ def write(graph: Graph, file: IO[bytes], progress: Progress) -> None:
         for first in range(0, raw.size, _WRITE_BYTES):
             file.write(raw[first : first + _WRITE_BYTES].data)
             progress("writing", done + first, end)
-        file.write(bytes(_padded(raw.size) - raw.size))
-        done += _padded(raw.size)
+        file.write(bytes(_padded_size(raw.size) - raw.size))
+        done += _padded_size(raw.size)
 
 
 def _arrays_of(graph: Graph) -> dict[str, np.ndarray]:
@@ -288,7 +288,7 @@ def _arrays_of(graph: Graph) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _header_of(
+def _format_header(
     graph: Graph, arrays: dict[str, np.ndarray], begins: dict[str, int], end: int, total: int
 ) -> bytes:
     """The header, padded so that what follows it is aligned."""
@@ -315,11 +315,11 @@ def _header_of(
             }
         )
 
-    room = _padded(_HEAD.size + len(text(2**40)) + _ALIGNED)
+    room = _padded_size(_HEAD.size + len(text(2**40)) + _ALIGNED)
     return text(room).ljust(room - _HEAD.size).encode()
 
 
-def _padded(n_bytes: int) -> int:
+def _padded_size(n_bytes: int) -> int:
     """The bytes from one array to the next."""
     return -(-n_bytes // _ALIGNED) * _ALIGNED
 

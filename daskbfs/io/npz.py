@@ -12,11 +12,19 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, ClassVar
+from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import BLOCK_EDGES, ArrayEdges, Block, EdgeStream, edge_arrays
+from daskbfs.graph.edge_stream import (
+    ArrayEdges,
+    Block,
+    BlockwiseStream,
+    EdgeStream,
+    PlainStream,
+    block_ranges,
+    edge_arrays,
+)
 from daskbfs.graph.graph import Graph
 from daskbfs.io.export import csr_columns, require_numbered
 from daskbfs.io.location import Location, read_array, require_rising
@@ -55,7 +63,7 @@ def open_npz(location: Location) -> tuple[EdgeStream, bool | None]:
     with _plain_errors(name), location.open() as file, zipfile.ZipFile(file) as archive:
         members = {member.removesuffix(".npy") for member in archive.namelist()}
         if "edges" in members:
-            shape, _ = _array_head(archive, "edges")
+            shape, _ = _read_array_head(archive, "edges")
             if len(shape) != 2 or shape[1] != 2:
                 raise ValueError(f"{name}: edges of shape {shape} are none: they must be (m, 2)")
             return NpzEdges(location, "edges", shape[0]), None
@@ -64,22 +72,22 @@ def open_npz(location: Location) -> tuple[EdgeStream, bool | None]:
                 f"{name} holds {', '.join(sorted(members)[:6]) or 'nothing'}: neither a matrix of "
                 "scipy.sparse.save_npz nor an array 'edges'"
             )
-        kind = _array(archive, "format").item()
+        kind = _read_array(archive, "format").item()
         kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
         if kind not in _ENDS:
             raise ValueError(f"{name} is a matrix in the format {kind!r}: save it as csr first")
-        told = _array(archive, "shape").ravel()
+        told = _read_array(archive, "shape").ravel()
         shape = tuple(told.tolist())
         if told.dtype.kind not in "iu" or len(shape) != 2 or shape[0] != shape[1] or shape[0] < 0:
             raise ValueError(f"{name} is a matrix of shape {shape}: a graph's is square")
-        ends, _ = _array_head(archive, _ENDS[kind][1])
+        ends, _ = _read_array_head(archive, _ENDS[kind][1])
         if len(ends) != 1:
             raise ValueError(f"{name}: {_ENDS[kind][1]} of shape {ends} has not one dimension")
         n_edges = ends[0]
     return NpzEdges(location, kind, n_edges, shape[0]), None
 
 
-def _array_head(archive: zipfile.ZipFile, member: str) -> tuple[tuple[int, ...], np.dtype]:
+def _read_array_head(archive: zipfile.ZipFile, member: str) -> tuple[tuple[int, ...], np.dtype]:
     """Shape and type of an array that the file has room for."""
     info = archive.getinfo(f"{member}.npy")
     with archive.open(info) as file:
@@ -101,35 +109,34 @@ def _array_head(archive: zipfile.ZipFile, member: str) -> tuple[tuple[int, ...],
     return shape, dtype
 
 
-def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray:
+def _read_array(archive: zipfile.ZipFile, member: str) -> np.ndarray:
     """An array of the archive."""
-    _array_head(archive, member)
+    _read_array_head(archive, member)
     with archive.open(f"{member}.npy") as file:
         array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
     return array
 
 
 @dataclass(frozen=True, slots=True)
-class NpzEdges:
+class NpzEdges(PlainStream):
     """A stream of the entries of a stored matrix, or of pairs; in memory as a whole."""
 
     location: Location
     kind: str
     n_edges: int
     n_vertices: int | None = None
-    first_id: int = 0
-    slow: ClassVar[bool] = True
+    slow = True
 
     def blocks(self) -> Iterator[Block]:
         with _plain_errors(self.location.name):
-            heads, tails = self._ends()
+            heads, tails = self._read_ends()
         yield from ArrayEdges(heads, tails).blocks()
 
-    def _ends(self) -> Block:
+    def _read_ends(self) -> Block:
         with self.location.open() as file, zipfile.ZipFile(file) as archive:
             if self.kind == "edges":
-                return edge_arrays(_array(archive, "edges"))
-            first, second = (_array(archive, member) for member in _ENDS[self.kind])
+                return edge_arrays(_read_array(archive, "edges"))
+            first, second = (_read_array(archive, member) for member in _ENDS[self.kind])
         if self.kind == "coo":
             return edge_arrays((first, second))
         n = self.n_vertices or 0
@@ -165,7 +172,7 @@ def open_npy(location: Location) -> tuple[EdgeStream, bool | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class NpyEdges:
+class NpyEdges(BlockwiseStream):
     """A stream of the pairs of an array; any block can be read without the others."""
 
     location: Location
@@ -174,19 +181,13 @@ class NpyEdges:
     dtype: str
     by_column: bool
     n_vertices: int | None = None
-    first_id: int = 0
-
-    def blocks(self) -> Iterator[Block]:
-        return self.every(0, 1)
 
     def every(self, first: int, step: int) -> Iterator[Block]:
-        """Every ``step``-th block, from block ``first`` on."""
         with self.location.open() as file:
-            for start in range(first * BLOCK_EDGES, self.n_edges, step * BLOCK_EDGES):
-                n = min(BLOCK_EDGES, self.n_edges - start)
-                yield self._block(file, start, n)
+            for start, n in block_ranges(self.n_edges, first, step):
+                yield self._read_block(file, start, n)
 
-    def _block(self, file: IO[bytes], start: int, n: int) -> Block:
+    def _read_block(self, file: IO[bytes], start: int, n: int) -> Block:
         width, name = np.dtype(self.dtype).itemsize, self.location.name
         if self.by_column:
             heads, tails = (

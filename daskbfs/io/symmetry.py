@@ -22,7 +22,7 @@ class Symmetry:
         self._n_vertices = n_vertices
         self._first_id = first_id
 
-    def once(self, heads: np.ndarray, tails: np.ndarray) -> Block:
+    def take(self, heads: np.ndarray, tails: np.ndarray) -> Block:
         """The arcs to keep: those that lead down, and self-loops."""
         kept_heads, kept_tails = np.empty_like(heads), np.empty_like(tails)
         bad, n_kept, n_up, n_down, up_hash, down_hash = take_once(

@@ -12,14 +12,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block, EdgeStream
-from daskbfs.graph.edge_table import named_columns, table_ends
+from daskbfs.graph.edge_stream import Block, BlockwiseStream, EdgeStream, PlainStream
+from daskbfs.graph.edge_table import choose_columns, table_ends
 from daskbfs.io.location import Location
-from daskbfs.io.text import edge_lines, opened, opened_lines
+from daskbfs.io.text import edge_lines, open_bytes, open_lines
 from daskbfs.machine.devices import require_package
 
 _COLUMNS = ("source", "target")
@@ -63,7 +63,7 @@ def open_csv(location: Location, columns: Sequence[str] | None) -> tuple[EdgeStr
     """
     pyarrow()
     n_skipped = 0
-    with opened_lines(location) as lines:
+    with open_lines(location) as lines:
         for line in lines:
             heading = line.decode("utf-8-sig", "replace").strip()
             if heading and not heading.startswith("#"):
@@ -72,17 +72,17 @@ def open_csv(location: Location, columns: Sequence[str] | None) -> tuple[EdgeStr
         else:
             raise ValueError(f"{location.name} is empty: its first line names the columns")
     cells, separator = max(
-        ((_cells(heading, separator), separator) for separator in _SEPARATORS),
+        ((_split_cells(heading, separator), separator) for separator in _SEPARATORS),
         key=lambda found: len(found[0]),
     )
     bare = all(_is_number(cell) for cell in cells)
     if bare:
         cells = [f"column {i + 1}" for i in range(len(cells))]
-    names = named_columns(location.name, cells, columns, bare=bare)
+    names = choose_columns(location.name, cells, columns, bare=bare)
     return CsvEdges(location, separator, tuple(cells), names, n_skipped + (not bare)), None
 
 
-def _cells(heading: str, separator: str) -> list[str]:
+def _split_cells(heading: str, separator: str) -> list[str]:
     """The cells of a line, without what quotes them."""
     (cells,) = csv.reader([heading], delimiter=separator, skipinitialspace=True)
     return [cell.strip() for cell in cells]
@@ -97,7 +97,7 @@ def _is_number(cell: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvEdges:
+class CsvEdges(PlainStream):
     """A stream of the rows of a CSV file."""
 
     location: Location
@@ -108,8 +108,7 @@ class CsvEdges:
     n_skipped: int
     """Lines before the first edge."""
     n_vertices: int | None = None
-    first_id: int = 0
-    slow: ClassVar[bool] = True
+    slow = True
 
     @property
     def n_edges(self) -> int:
@@ -126,7 +125,7 @@ class CsvEdges:
 
     def _read(self, *, use_threads: bool) -> Iterator[Block]:
         arrow = pyarrow()
-        with opened(self.location) as file:
+        with open_bytes(self.location) as file:
             reader = arrow.csv.open_csv(
                 file,
                 arrow.csv.ReadOptions(
@@ -163,7 +162,7 @@ def open_parquet(
         with _plain_errors(file.name), file.open() as raw:
             table = arrow.parquet.ParquetFile(raw)
             schema = table.schema_arrow
-            names = named_columns(file.name, schema.names, names or columns)
+            names = choose_columns(file.name, schema.names, names or columns)
             for column in names:
                 kind = schema.field(column).type
                 if not arrow.types.is_integer(kind):
@@ -182,7 +181,7 @@ def _is_parquet(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetEdges:
+class ParquetEdges(BlockwiseStream):
     """A stream of the rows of Parquet files; any row group can be read without the others."""
 
     name: str
@@ -192,13 +191,8 @@ class ParquetEdges:
     columns: tuple[str, str]
     n_edges: int
     n_vertices: int | None = None
-    first_id: int = 0
-
-    def blocks(self) -> Iterator[Block]:
-        return self.every(0, 1)
 
     def every(self, first: int, step: int) -> Iterator[Block]:
-        """Every ``step``-th row group, from group ``first`` on."""
         arrow = pyarrow()
         for i, group in self.groups[first::step]:
             file = self.files[i]

@@ -13,7 +13,7 @@ from typing import IO
 
 import numpy as np
 
-from daskbfs.graph.edge_stream import Block
+from daskbfs.graph.edge_stream import Block, PlainStream
 from daskbfs.io import compression
 from daskbfs.io.location import Location
 from daskbfs.kernels import parse as kernels
@@ -41,18 +41,54 @@ _WRONG = {
 
 
 @contextlib.contextmanager
-def opened(location: Location) -> Iterator[IO[bytes]]:
+def open_bytes(location: Location) -> Iterator[IO[bytes]]:
     """A file, decompressed where its name says so; damage that shows then is a ValueError."""
-    with location.open() as file, compression.unpacked(location.name, file) as inside:
+    with location.open() as file, compression.decompress(location.name, file) as inside:
         yield inside
 
 
+class HeaderLines:
+    """The lines of a header one by one, with their ends; iterating counts them."""
+
+    def __init__(self, lines: Iterator[bytes], name: str) -> None:
+        self._lines = lines
+        self._name = name
+        self.line = b""
+        """The last line that was read."""
+        self.number = 0
+        self.n_bytes = 0
+        """Up to its end, from the beginning of the file."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        self.line = next(self._lines)
+        self.number += 1
+        self.n_bytes += len(self.line)
+        return self.line
+
+    def next_words(self, comment: bytes) -> list[bytes]:
+        """The words of the next line that is neither empty nor a comment; none at the end."""
+        for line in self:
+            words = line.split()
+            if words and not words[0].startswith(comment):
+                return words
+        return []
+
+    def error(self, rule: str) -> ValueError:
+        """The error for the last line, which breaks a rule."""
+        shown = self.line.decode(errors="replace").strip()[:60]
+        return ValueError(f"{self._name}, line {self.number}: {rule}, not {shown!r}")
+
+
 @contextlib.contextmanager
-def opened_lines(location: Location) -> Iterator[Iterator[bytes]]:
-    """The lines of a file one by one, with their ends: for headers."""
+def open_lines(location: Location) -> Iterator[HeaderLines]:
+    """The lines of a file's header."""
     # Latin-1 maps bytes to characters one to one; newline="" leaves the ends as they are.
-    with opened(location) as file, io.TextIOWrapper(file, "latin-1", newline="") as lines:  # type: ignore[type-var]
-        yield (line.encode("latin-1") for line in _short_lines(lines, location.name))
+    with open_bytes(location) as file, io.TextIOWrapper(file, "latin-1", newline="") as lines:  # type: ignore[type-var]
+        short = (line.encode("latin-1") for line in _short_lines(lines, location.name))
+        yield HeaderLines(short, location.name)
 
 
 def _short_lines(lines: io.TextIOWrapper, name: str) -> Iterator[str]:
@@ -108,10 +144,10 @@ class Lines:
         """For kernels."""
         return np.frombuffer(self.text, np.uint8)
 
-    def wrong(self, place: int, error: int, what: str, base: int, top: int = 0) -> ValueError:
+    def error_at(self, place: int, error: int, what: str, base: int, top: int = 0) -> ValueError:
         """The error for the line at a place."""
         line = 1
-        with opened(self.location) as file:  # lines are counted only for an error
+        with open_bytes(self.location) as file:  # lines are counted only for an error
             to_read = self.begin + place
             while to_read and (piece := file.read(min(to_read, _READ_BYTES))):
                 to_read -= len(piece)
@@ -131,19 +167,21 @@ def whole_lines(
 
     None of them may be longer than ``longest``; None: than memory allows.
     """
-    with opened(location) as file:
+    with open_bytes(location) as file:
         file.read(skip_bytes)
         begin, n_rest, n_more = skip_bytes, 0, 1
         buffer = bytearray(_READ_BYTES + 1)
         while n_more:
             if n_rest + 1 >= len(buffer):  # a line that is longer than all
                 if longest is not None and n_rest > longest:
-                    raise Lines(location, begin, buffer, n_rest).wrong(0, kernels.TOO_LONG, what, 0)
+                    raise Lines(location, begin, buffer, n_rest).error_at(
+                        0, kernels.TOO_LONG, what, 0
+                    )
                 hardware.require_memory(
                     2 * len(buffer), f"a line of {location.name}", "is it text at all?"
                 )
                 buffer.extend(bytes(len(buffer)))
-            n_more = _filled(file, memoryview(buffer)[n_rest:-1])
+            n_more = _fill(file, memoryview(buffer)[n_rest:-1])
             size = n_rest + n_more
             # A CR at the very end may be half of a CRLF: it waits for what follows.
             last = size - (size > 0 and buffer[size - 1] == _RETURN)
@@ -156,7 +194,7 @@ def whole_lines(
             begin, n_rest = begin + cut, size - cut
 
 
-def _filled(file: IO[bytes], room: memoryview) -> int:
+def _fill(file: IO[bytes], room: memoryview) -> int:
     """Fill a buffer from a file as far as it goes; returns how far."""
     n = 0
     while n < len(room) and (more := file.readinto(room[n:])):  # type: ignore[attr-defined]
@@ -164,7 +202,7 @@ def _filled(file: IO[bytes], room: memoryview) -> int:
     return n
 
 
-class TextEdges:
+class TextEdges(PlainStream):
     """A stream of the edges of a text file.
 
     ``tag`` is the character that edge lines begin with, if any; ``base`` the smallest id;
@@ -188,13 +226,16 @@ class TextEdges:
     ) -> None:
         self.location = location
         self.n_vertices = n_vertices
-        self.first_id = base
         self._comments = np.frombuffer(comments, np.uint8).copy()
         self._tag = ord(tag) if tag else 0
         self._base = base
         self._declared = declared
         self._skip_bytes = skip_bytes
         self._what = what
+
+    @property
+    def first_id(self) -> int:
+        return self._base
 
     @property
     def n_edges(self) -> int:
@@ -243,7 +284,7 @@ class TextEdges:
         )
         for i in range(n_parts):
             if errors[i] != kernels.FINE:
-                raise lines.wrong(int(where[i]), int(errors[i]), self._what, self._base, top)
+                raise lines.error_at(int(where[i]), int(errors[i]), self._what, self._base, top)
             part = slice(places[i], places[i] + counts[i])
             yield heads[part], tails[part]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from daskbfs.graph.csr import word_padded
+from daskbfs.graph.csr import pad_to_words
 from daskbfs.kernels.bitmap import WORD_BITS
 
 _ID = 4  # bytes of a vertex number
@@ -50,14 +50,14 @@ def footprint(n_rows: int, out_arcs: int, in_arcs: int | None, n_global: int) ->
     """What a partition takes; ``in_arcs`` is None for undirected graphs."""
     rows = _rows(n_rows, out_arcs) + (0 if in_arcs is None else _rows(n_rows, in_arcs))
     bitmap = _WORD * (n_global // WORD_BITS)
-    result = _ID * word_padded(n_rows)
+    result = _ID * pad_to_words(n_rows)
     search = 3 * bitmap  # visited, and two frontiers
     search += 2 * _ID * n_global  # two queues
     search += _ID * n_global  # parents found for others
     passing = 4 * bitmap  # a frontier, what was found, the place of each half word
     passing += 2 * _ID * n_global  # parents that others found
     return Footprint(
-        rows=rows + _ID * word_padded(n_rows),  # the vertices of hubs
+        rows=rows + _ID * pad_to_words(n_rows),  # the vertices of hubs
         numbering=_ID * n_global + 4 * (n_global // WORD_BITS),  # vertices, mean degrees
         state=search + RESULTS * result,
         device_state=search + passing + result,
@@ -66,7 +66,7 @@ def footprint(n_rows: int, out_arcs: int, in_arcs: int | None, n_global: int) ->
 
 def _rows(n_rows: int, n_arcs: int) -> int:
     """One direction: offsets of 32 bits where they suffice."""
-    n_padded = word_padded(n_rows)
+    n_padded = pad_to_words(n_rows)
     offset = 4 if n_arcs < 2**32 else 8
     mean_degrees = 4 * (n_padded // WORD_BITS)
     return offset * (n_rows + 1) + _ID * n_arcs + _ID * n_padded + mean_degrees

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from daskbfs.graph.csr import word_padded
+from daskbfs.graph.csr import pad_to_words
 from daskbfs.graph.graph import Outline
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.buffers import ensure_owned
@@ -149,7 +149,7 @@ def layout_of(owner: np.ndarray, n_partitions: int) -> Layout:
     dealt = np.argsort(owner.astype(np.min_scalar_type(n_partitions)), kind="stable")
     counts = np.bincount(owner, minlength=n_partitions)
     rows = tuple(np.split(dealt.astype(np.uint32), np.cumsum(counts)[:-1]))
-    first = np.cumsum([0, *(word_padded(r.size) for r in rows)])
+    first = np.cumsum([0, *(pad_to_words(r.size) for r in rows)])
     global_id = np.empty(owner.size + 1, np.uint32)
     global_id[-1] = first[0] + rows[0].size
     for p, mine in enumerate(rows):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from daskbfs.graph.csr import Rows, word_padded
+from daskbfs.graph.csr import Rows, pad_to_words
 from daskbfs.graph.graph import Graph
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.buffers import Recycler, ensure_owned
@@ -55,7 +55,7 @@ class Partition(Pinned):
     @property
     def n_padded(self) -> int:
         """Rows and padding."""
-        return word_padded(self.n_rows)
+        return pad_to_words(self.n_rows)
 
     @property
     def rows(self) -> slice:

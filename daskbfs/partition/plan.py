@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daskbfs import config
-from daskbfs.graph.csr import word_padded
+from daskbfs.graph.csr import pad_to_words
 from daskbfs.graph.graph import Outline
 from daskbfs.names import Device
 from daskbfs.partition.footprint import footprint
@@ -61,7 +61,7 @@ def choose_cut(
     n_others = len(devices) - n_cpu
     arcs = graph.n_arcs
     whole = footprint(
-        graph.n_rows, arcs, arcs if graph.directed else None, word_padded(graph.n_rows)
+        graph.n_rows, arcs, arcs if graph.directed else None, pad_to_words(graph.n_rows)
     ).on_device
     strategy, why = choose(
         wish.strategy,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import daskbfs
-from daskbfs.graph.edge_stream import Origin, portions
+from daskbfs.graph.edge_stream import Origin, split_stream
 from daskbfs.graph.generators import random_origin
 from daskbfs.io.spec import open_origin
 from tests.support.checks import check_equal
@@ -97,7 +97,7 @@ def test_a_stream_in_portions_is_the_whole_stream():
     whole = np.concatenate([np.stack(block).copy() for block in origin.stream.blocks()], axis=1)
     parts = [
         np.stack(block).copy()
-        for portion in portions(origin.stream, 3)
+        for portion in split_stream(origin.stream, 3)
         for block in portion.blocks()
     ]
     apart = np.concatenate(parts, axis=1)

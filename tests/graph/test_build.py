@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
-from daskbfs.graph.build import Selection, construct, fill_rows, outline_of
+from daskbfs.graph.build import Selection, build_outline, construct, fill_rows, outline_of
 from daskbfs.graph.degrees import tally
-from daskbfs.graph.edge_stream import ArrayEdges, BothWays, Origin
+from daskbfs.graph.edge_stream import ArrayEdges, BothWays, Origin, PlainStream
 from daskbfs.graph.ordering import Locality
+from daskbfs.graph.prebuilt import outline_stored
 from daskbfs.graph.vertex_ids import DenseIds
 from daskbfs.kernels import construction as build
 from daskbfs.kernels.threads import threads
@@ -73,10 +74,8 @@ def test_buckets_cover_all_rows_without_gaps():
     assert np.all(np.diff(first) > 0)
 
 
-class Blocks:
+class Blocks(PlainStream):
     """A stream in blocks of a chosen size."""
-
-    first_id = 0
 
     def __init__(self, edges, size, n_vertices=None):
         self.edges = np.array(edges, np.int64).reshape(-1, 2)
@@ -157,7 +156,7 @@ def test_a_stream_that_changes_is_noticed_by_a_worker_that_keeps_some_rows():
     stream = Blocks(before, 10**6)
     stream.n_vertices = 64
     counts = tally(stream, False, silent)
-    outline = outline_of(counts, Origin(stream, False, "x"), Locality.configured())
+    outline = outline_of(counts, Origin(stream, False, "x"), Locality.from_config())
     stream.edges = np.array([(0, 63), (1, 2)])  # 63 had no row
     some = Selection(np.array([0, 2], np.uint32), np.arange(4, dtype=np.uint32), 3)
     with pytest.raises(ValueError, match="x gave other edges when it was read the second time"):
@@ -186,6 +185,19 @@ def test_a_graph_can_be_pickled_and_copied_before_and_after_a_search(kron12):
     for other in (pickle.loads(pickle.dumps(kron12)), copy.deepcopy(kron12)):
         assert np.array_equal(daskbfs.bfs(other, source).level, expected)
         assert repr(other) == repr(kron12)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_an_outline_and_its_copies_tell_whether_duplicates_are_counted_out(directed):
+    heads, tails = np.array([0, 0, 1]), np.array([1, 1, 2])
+    origin = Origin(ArrayEdges(heads, tails), directed, "x")
+    before = build_outline(origin)
+    stored = outline_stored(construct(origin.stream, directed=directed), origin)
+    for outline, filled, n_edges in ((before, False, 3), (stored, True, 2)):
+        copies = (copy.copy(outline), copy.deepcopy(outline), pickle.loads(pickle.dumps(outline)))
+        for one in (outline, *copies):
+            assert (one.filled, one.n_edges, one.directed) == (filled, n_edges, directed)
+            assert one.nbytes == outline.nbytes
 
 
 def test_two_tuples_in_a_tuple_are_two_edges_and_two_lists_are_heads_and_tails():

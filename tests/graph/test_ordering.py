@@ -26,7 +26,7 @@ EDGES = st.lists(
 ).filter(lambda edges: any(u != v for u, v in edges))
 
 
-def configured(vertices, neighbours):
+def configure(vertices, neighbours):
     """The switches, for a while."""
     return dask.config.set(
         {
@@ -36,9 +36,9 @@ def configured(vertices, neighbours):
     )
 
 
-def made(kind, orders):
+def make_graph(kind, orders):
     """A Kronecker graph, or a directed one."""
-    with configured(*orders):
+    with configure(*orders):
         if kind == "kron":
             return daskbfs.kronecker(11)
         edges = np.random.default_rng(3).integers(0, 2000, size=(9000, 2)) ** 2 // 2000
@@ -56,7 +56,7 @@ def client():
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=EDGES, data=st.data())
 def test_every_order_has_the_oracles_rows_and_levels(directed, orders, edges, data):
-    with configured(*orders):
+    with configure(*orders):
         graph = daskbfs.from_edges(edges, directed=directed)
     check_adjacency(graph, edges)
     source = data.draw(st.sampled_from(graph.original_index[: graph.n_rows].tolist()))
@@ -66,7 +66,7 @@ def test_every_order_has_the_oracles_rows_and_levels(directed, orders, edges, da
 
 @pytest.mark.parametrize("kind", ["kron", "directed"])
 def test_each_switch_decides_its_own_order(kind):
-    graphs = {orders: made(kind, orders) for orders in ORDERS}
+    graphs = {orders: make_graph(kind, orders) for orders in ORDERS}
     plain = graphs["degree", "hubs-first"]
     degree = np.diff(arcs_before(plain))
     for (vertices, neighbours), graph in graphs.items():
@@ -87,7 +87,7 @@ def test_each_switch_decides_its_own_order(kind):
 @pytest.mark.parametrize("orders", OTHERS)
 @pytest.mark.parametrize("kind", ["kron", "directed"])
 def test_levels_do_not_depend_on_the_order(client, kind, orders):
-    plain, graph = made(kind, ORDERS[0]), made(kind, orders)
+    plain, graph = make_graph(kind, ORDERS[0]), make_graph(kind, orders)
     placed = [daskbfs.distribute(graph, client, n_partitions=n) for n in (2, 5)]
     for source in plain.random_sources(2):
         source = int(source)
@@ -108,7 +108,7 @@ def test_levels_do_not_depend_on_the_order(client, kind, orders):
 @pytest.mark.parametrize("orders", OTHERS)
 @pytest.mark.parametrize("strategy", ["high", "low"])
 def test_gpus_take_rows_in_any_order(orders, strategy):
-    plain, graph = made("kron", ORDERS[0]), made("kron", orders)
+    plain, graph = make_graph("kron", ORDERS[0]), make_graph("kron", orders)
     source = int(plain.random_sources(1)[0])
     parent, _, _ = search_on(graph, source, [Device.CPU, Device.GPU_EMULATED], strategy=strategy)
     daskbfs.validate(plain, source, parent, daskbfs.bfs(plain, source).level)
@@ -120,7 +120,7 @@ def test_workers_build_in_the_order_that_their_client_wants(client, orders, tmp_
     path = tmp_path / "edges.txt"
     np.savetxt(path, edges, fmt="%d")
     for what in ("kron:11", path):
-        with configured(*orders):
+        with configure(*orders):
             graph = daskbfs.kronecker(11) if what == "kron:11" else daskbfs.read_graph(path)
             placed = daskbfs.distribute(what, client, n_partitions=3, strategy="random")
             assert placed.graph.locality == graph.locality
@@ -134,7 +134,7 @@ def test_workers_build_in_the_order_that_their_client_wants(client, orders, tmp_
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=EDGES, share=st.sampled_from([0.1, 0.5, 0.83]))
 def test_a_share_by_degree_needs_no_rows_by_degree(directed, edges, share):
-    with configured("input", "hubs-first"):
+    with configure("input", "hubs-first"):
         graph = daskbfs.from_edges(edges, directed=directed)
     degree = np.diff(arcs_before(graph))
     high, low = (
@@ -149,7 +149,7 @@ def test_a_share_by_degree_needs_no_rows_by_degree(directed, edges, share):
 
 @pytest.mark.parametrize("orders", OTHERS)
 def test_a_parent_that_is_no_neighbour_is_found_in_any_order(orders):
-    graph = made("kron", orders)
+    graph = make_graph("kron", orders)
     source = int(graph.random_sources(1)[0])
     result = daskbfs.bfs(graph, source)
     neighbours = rows_as_lists(graph, graph.into)
@@ -164,7 +164,7 @@ def test_a_parent_that_is_no_neighbour_is_found_in_any_order(orders):
 
 def test_files_do_not_depend_on_the_order(tmp_path):
     for i, orders in enumerate(ORDERS):
-        daskbfs.write_graph(made("directed", orders), tmp_path / f"{i}.sg")
+        daskbfs.write_graph(make_graph("directed", orders), tmp_path / f"{i}.sg")
     assert len({(tmp_path / f"{i}.sg").read_bytes() for i in range(len(ORDERS))}) == 1
 
 

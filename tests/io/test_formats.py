@@ -11,6 +11,7 @@ import io
 import itertools
 import json
 import lzma
+import pickle
 import threading
 import time
 import zipfile
@@ -87,6 +88,17 @@ def test_what_is_written_in_any_format_reads_back(tmp_path, name, directed):
     assert first == (1 if name in ("matrix-market", "dimacs", "metis") else 0)
     check_rows(again, edges + first)
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_streams_tell_of_themselves_on_every_machine(tmp_path):
+    for name, suffix in WRITTEN.items():
+        path = tmp_path / f"g{suffix}"
+        daskbfs.write_graph(daskbfs.from_edges(TRIANGLE), path)
+        here = open_origin(path).stream
+        for stream in (here, pickle.loads(pickle.dumps(here))):
+            slow = name in ("edge-list", "matrix-market", "dimacs", "metis", "csv", "npz")
+            assert (stream.slow, stream.seconds) == (slow, None), name
+            assert stream.first_id == (name in ("matrix-market", "dimacs", "metis")), name
 
 
 def test_a_directed_graph_is_no_metis_file(tmp_path):
@@ -303,7 +315,7 @@ def test_a_table_must_hold_integers(tmp_path):
         daskbfs.read_graph(parquet(tmp_path, "a.parquet", u=[0, -3], v=[1, 2]))
 
 
-def weighted(*rows):
+def weighted_gap_bytes(*rows):
     """Bytes of an undirected .wsg file of so many rows."""
     arcs = [(v, 5) for row in rows for v in row]
     numbers = [len(arcs), len(rows), *np.cumsum([0, *map(len, rows)])]
@@ -311,7 +323,7 @@ def weighted(*rows):
 
 
 def test_weighted_gap_files_lose_their_weights(tmp_path):
-    path = written(tmp_path, "g.wsg", weighted([1, 2], [0, 2], [1, 0]))
+    path = written(tmp_path, "g.wsg", weighted_gap_bytes([1, 2], [0, 2], [1, 0]))
     check_rows(daskbfs.read_graph(path), TRIANGLE)
     with pytest.raises(ValueError, match=r"g.sg has .* or has weights \(.wsg\)"):
         daskbfs.read_graph(written(tmp_path, "g.sg", path.read_bytes()))
@@ -527,7 +539,7 @@ def test_every_part_of_a_stored_graph_is_checked(tmp_path, part):
         daskbfs.read_graph(tmp_path / "g.dbfs")
 
 
-def forged(path, array, value):
+def forge(path, array, value):
     """A stored graph with another array, and the sums that belong to it."""
     raw = bytearray(path.read_bytes())
     magic, version, length, _ = native._HEAD.unpack(raw[: native._HEAD.size])
@@ -558,9 +570,9 @@ def test_a_forged_graph_does_not_lead_kernels_astray(tmp_path, array, value):
     path = tmp_path / "g.dbfs"
     edges = random_edges(9) * (10**9 if array == "ids" else 1)
     daskbfs.write_graph(daskbfs.from_edges(edges), path)
-    forged(path, "input_degree", 3)  # harmless, so the sums are right
+    forge(path, "input_degree", 3)  # harmless, so the sums are right
     daskbfs.read_graph(path)
-    forged(path, array, value)
+    forge(path, array, value)
     with pytest.raises(ValueError, match=r"g.dbfs is damaged: (its (rows|vertex ids)|\S+ leads)"):
         daskbfs.read_graph(path)
 
@@ -691,7 +703,7 @@ def _interrupt(phase, done, total):
 
 
 @contextlib.contextmanager
-def served(folder):
+def serve(folder):
     """A folder behind an HTTP server of this process."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -711,7 +723,7 @@ def test_workers_read_from_a_server(tmp_path, on_the_cluster):
     edges = random_edges(8)
     graph = daskbfs.from_edges(edges)
     daskbfs.write_graph(graph, tmp_path / "g.el.gz")
-    with served(tmp_path) as address:
+    with serve(tmp_path) as address:
         check_rows(daskbfs.read_graph(f"{address}/g.el.gz"), edges)
         with pytest.raises(FileNotFoundError, match=r"no.el does not exist"):
             daskbfs.read_graph(f"{address}/no.el")

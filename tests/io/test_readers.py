@@ -326,7 +326,7 @@ def test_damaged_files_get_one_clear_error(tmp_path, name, content, message):
         daskbfs.read_graph(path)
 
 
-def serialized(directed, *rows):
+def gap_bytes(directed, *rows):
     """Bytes of a GAP file of so many rows; without the inverse."""
     tails = [v for row in rows for v in row]
     numbers = [len(tails), len(rows), *np.cumsum([0, *map(len, rows)])]
@@ -348,7 +348,7 @@ def serialized(directed, *rows):
     ],
 )
 def test_an_asymmetric_undirected_gap_file_is_refused(tmp_path, rows, message):
-    path = written(tmp_path, "a.sg", serialized(False, *rows))
+    path = written(tmp_path, "a.sg", gap_bytes(False, *rows))
     for directed in (None, True):
         with pytest.raises(ValueError, match=message):
             daskbfs.read_graph(path, directed=directed)
@@ -362,13 +362,13 @@ def test_symmetry_is_told_over_many_blocks(tmp_path, monkeypatch):
 
 
 def test_duplicates_and_loops_of_an_undirected_gap_file_are_fine(tmp_path):
-    path = written(tmp_path, "a.sg", serialized(False, [0, 1, 1], [0, 0]))
+    path = written(tmp_path, "a.sg", gap_bytes(False, [0, 1, 1], [0, 0]))
     graph = daskbfs.read_graph(path)
     assert (graph.n_edges, graph.n_input_edges) == (1, 3)
 
 
 def test_a_gap_file_with_ids_out_of_range_is_refused(tmp_path):
-    raw = serialized(True, [9], []) + serialized(True, [], [0])[17:]
+    raw = gap_bytes(True, [9], []) + gap_bytes(True, [], [0])[17:]
     with pytest.raises(ValueError, match="vertex 9 is out of range"):
         daskbfs.read_graph(written(tmp_path, "a.sg", raw))
 

@@ -27,8 +27,8 @@ from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.bench.systems.baselines import Edges
 from daskbfs.bench.systems.baselines.command import Command, written_files
 from daskbfs.bench.systems.catalogue import Kernels, System, catalogue
-from daskbfs.graph.build import build_graph, indexed_blocks, sketch
-from daskbfs.graph.edge_stream import Origin, collected
+from daskbfs.graph.build import build_graph, build_outline, indexed_blocks
+from daskbfs.graph.edge_stream import Origin, collect_blocks
 from daskbfs.graph.generators import random_origin
 from daskbfs.graph.graph import RemoteGraph
 from daskbfs.machine import hardware
@@ -78,7 +78,7 @@ class Course:
     @classmethod
     def of(cls, origin: Origin, n_trials: int, seed: int, progress: Progress = silent) -> Course:
         """Searches from random vertices that have edges."""
-        outline = sketch(origin, progress)
+        outline = build_outline(origin, progress)
         sources = outline.random_sources(n_trials, seed)
         if not sources.size:
             raise ValueError(f"{origin.name} has no edges, so no vertex to start from")
@@ -243,9 +243,9 @@ def _timed(
 
 def input_edges(origin: Origin) -> tuple[Edges, RemoteGraph]:
     """All edges in memory, by indices of vertices, and the outline of their graph."""
-    outline = sketch(origin)
+    outline = build_outline(origin)
     blocks = indexed_blocks(outline, origin.stream)
-    return Edges(*collected(blocks, outline.n_input_edges), outline.n_vertices), outline
+    return Edges(*collect_blocks(blocks, outline.n_input_edges), outline.n_vertices), outline
 
 
 def _validated(
