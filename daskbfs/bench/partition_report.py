@@ -22,7 +22,7 @@ from daskbfs.telemetry.views import COLOURS
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PartitionPlan:
     """What a user wants to see cut: how, and for what."""
 
     wish: Wish
@@ -39,7 +39,7 @@ class Plan:
         gpu_memory: str | None,
         algorithm: str,
         seed: int,
-    ) -> Plan:
+    ) -> PartitionPlan:
         """The plan behind some words."""
         memory = None if gpu_memory is None else _bytes(gpu_memory)
         if cpu_share == "fit" and memory is None:
@@ -64,7 +64,7 @@ def _number(text: str) -> float:
         raise ValueError(f"cpu_share {text!r} is neither a share, from 0 to 1, nor 'fit'") from None
 
 
-def examine(graph: Graph, plan: Plan) -> dict[str, Any]:
+def examine(graph: Graph, plan: PartitionPlan) -> dict[str, Any]:
     """Cut a graph, on paper, and look at the partitions."""
     start = time.perf_counter()
     cutting = choose_cut(graph, plan.devices, plan.wish, plan.other_bytes)

@@ -27,7 +27,7 @@ from daskbfs.cli import options
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Where all ports listen. Whoever reaches them can run code as you: for another machine's "
+    help="Where all ports listen. Those who reach them can run code as you: for another machine's "
     "clients, add --tls, or be sure that the network is yours alone.",
 )
 @click.option(

@@ -57,7 +57,7 @@ def partition(
     daskbfs partition kron:20 --devices cpu=1,gpu=2 --strategy high --cpu-share 0.6
     daskbfs partition kron:22 --devices cpu=1,gpu=1 --gpu-memory 256MiB --plot cut.png
     """  # noqa: D301
-    from daskbfs.bench.partition_report import Plan, examine, format_report, picture
+    from daskbfs.bench.partition_report import PartitionPlan, examine, format_report, picture
     from daskbfs.graph.build import build_graph
     from daskbfs.plotting.pictures import check_picture, save
     from daskbfs.progress import bars
@@ -65,7 +65,7 @@ def partition(
     options.check_json(json_file)
     if plot_file:
         check_picture(plot_file)
-    plan = Plan.of(strategy, devices, cpu_share, gpu_memory, algorithm, choice.number)
+    plan = PartitionPlan.of(strategy, devices, cpu_share, gpu_memory, algorithm, choice.number)
     with bars(quiet=quiet) as progress:
         report = examine(build_graph(choice.open(graph), progress), plan)
     if json_file:

@@ -120,6 +120,7 @@ class DistributedGraph:
 
     @property
     def name(self) -> str:
+        """What it is called in records."""
         return self.graph.name
 
     @property
@@ -129,14 +130,17 @@ class DistributedGraph:
 
     @property
     def n_vertices(self) -> int:
+        """Vertices, isolated ones included."""
         return self.graph.n_vertices
 
     @property
     def n_edges(self) -> int:
+        """Edges, without duplicates and self-loops; undirected ones once."""
         return self.graph.n_edges
 
     @property
     def n_partitions(self) -> int:
+        """Partitions on all workers together."""
         return self.placed_partitions.n_partitions
 
     def random_sources(self, n: int, seed: int = 1) -> np.ndarray:

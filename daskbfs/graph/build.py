@@ -135,7 +135,7 @@ class Selection:
     """Ascending; None: all."""
     global_id: np.ndarray | None
     """By row; None: rows are called by their number."""
-    nobody: int
+    no_hub: int
     """The hub of rows without neighbours."""
 
     @classmethod
@@ -313,4 +313,4 @@ class _UnsortedRows:
         names = selection.global_id if places is None else places.names(selection.global_id)
         if names is not None:
             build.rename(indices, names, n_threads())
-        return Rows.of(indptr, indices, selection.nobody)
+        return Rows.of(indptr, indices, selection.no_hub)

@@ -28,17 +28,17 @@ class Rows:
     n_long_rows: int
 
     @classmethod
-    def of(cls, indptr: np.ndarray, indices: np.ndarray, nobody: int | None = None) -> Rows:
+    def of(cls, indptr: np.ndarray, indices: np.ndarray, no_hub: int | None = None) -> Rows:
         """Rows with the columns that follow from them.
 
-        ``nobody``, the hub of rows without neighbours, is a vertex that no search reaches.
+        ``no_hub``, the hub of rows without neighbours, is a vertex that no search reaches.
         """
         n_rows = indptr.size - 1
         n_padded = pad_to_words(n_rows)
-        nobody = n_rows if nobody is None else nobody
+        no_hub = n_rows if no_hub is None else no_hub
         hub = np.empty(n_padded, np.uint32)
         mean_degree = np.zeros(n_padded // WORD_BITS, np.float32)
-        n_long_rows = describe_rows(indptr, indices, hub, mean_degree, np.uint32(nobody))
+        n_long_rows = describe_rows(indptr, indices, hub, mean_degree, np.uint32(no_hub))
         return cls(indptr, indices, hub, mean_degree, int(n_long_rows))
 
     @property

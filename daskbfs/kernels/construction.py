@@ -289,19 +289,19 @@ def bucket_rows(n_rows, first_row):
 
 
 @kernel
-def describe_rows(indptr, indices, hub, mean_degree, nobody):
+def describe_rows(indptr, indices, hub, mean_degree, no_hub):
     """Fill the hub column and the mean degree of each word of rows.
 
-    The hub of a row without neighbours is ``nobody``, a vertex that is in no frontier.
+    The hub of a row without neighbours is ``no_hub``, a vertex that is in no frontier.
     Returns how many rows there are up to the last with more neighbours than its hub.
     """
     n_long_rows = 0
     n_rows = indptr.size - 1
-    hub[n_rows:] = nobody
+    hub[n_rows:] = no_hub
     total = np.zeros(mean_degree.size, np.float64)
     for row in range(n_rows):
         begin, end = np.int64(indptr[row]), np.int64(indptr[row + 1])
-        hub[row] = indices[begin] if begin < end else nobody
+        hub[row] = indices[begin] if begin < end else no_hub
         total[row >> 6] += end - begin
         if end - begin > 1:
             n_long_rows = row + 1

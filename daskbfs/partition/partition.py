@@ -115,7 +115,7 @@ def _cut(rows: Rows, layout: Layout, p: int) -> Rows:
         indptr = indptr.astype(np.uint32)
     indices = np.empty(int(indptr[-1]), np.uint32)
     cut_rows(mine, rows.indptr, rows.indices, layout.global_id, indptr, indices, n_threads())
-    return Rows.of(indptr, indices, nobody=int(layout.first[p]) + mine.size)
+    return Rows.of(indptr, indices, no_hub=int(layout.first[p]) + mine.size)
 
 
 def to_arrays(columns: Rows | Numbering) -> dict[str, Any]:

@@ -19,46 +19,43 @@ from tests.support.samples import summary
 TD, BU = Direction.TOP_DOWN, Direction.BOTTOM_UP
 
 
-@pytest.mark.parametrize(
-    ("now", "changes", "then"),
-    [
-        (TD, {"scout_count": 2000}, TD),
-        (TD, {"scout_count": 2001}, BU),
-        (TD, {"scout_count": 100, "edges_to_check": 1000}, BU),
-        (BU, {"awake_count": 99, "last_awake_count": 200}, TD),
-        (BU, {"awake_count": 100, "last_awake_count": 200}, BU),
-        (BU, {"awake_count": 99, "last_awake_count": 50}, BU),
-    ],
-)
+# what each policy decides: now, how the summary differs, then
+BEAMER_RULES = [
+    (TD, {"scout_count": 2000}, TD),
+    (TD, {"scout_count": 2001}, BU),
+    (TD, {"scout_count": 100, "edges_to_check": 1000}, BU),
+    (BU, {"awake_count": 99, "last_awake_count": 200}, TD),
+    (BU, {"awake_count": 100, "last_awake_count": 200}, BU),
+    (BU, {"awake_count": 99, "last_awake_count": 50}, BU),
+]
+COORDINATOR_RULES = [
+    (TD, {"scout_count": 1499}, TD),
+    (TD, {"scout_count": 1500}, BU),
+    (BU, {"scout_count": 0, "bottom_up_steps": 1}, BU),
+    (BU, {"scout_count": 0, "bottom_up_steps": 3}, TD),
+    (TD, {"scout_count": 29_000, "bottom_up_steps": 3}, TD),
+]
+ADAPTIVE_RULES = [
+    (TD, {"scout_count": 29, "edges_left": 100}, TD),  # rule 1: 1000 mf < ma
+    (BU, {"scout_count": 29, "awake_count": 1000}, TD),
+    (TD, {"scout_count": 200, "edges_left": 20_000}, TD),  # rule 2: 100 mf > ml
+    (TD, {"scout_count": 201, "edges_left": 20_000}, BU),
+    (BU, {"scout_count": 200, "awake_count": 17}, TD),  # rule 4: 100 nf < na
+    (BU, {"scout_count": 200, "awake_count": 18}, BU),
+]
+
+
+@pytest.mark.parametrize(("now", "changes", "then"), BEAMER_RULES)
 def test_beamer_switches_where_gap_does(now, changes, then):
     assert beamer(now, summary(**changes), alpha=15, beta=18) is then
 
 
-@pytest.mark.parametrize(
-    ("now", "changes", "then"),
-    [
-        (TD, {"scout_count": 1499}, TD),
-        (TD, {"scout_count": 1500}, BU),
-        (BU, {"scout_count": 0, "bottom_up_steps": 1}, BU),
-        (BU, {"scout_count": 0, "bottom_up_steps": 3}, TD),
-        (TD, {"scout_count": 29_000, "bottom_up_steps": 3}, TD),
-    ],
-)
+@pytest.mark.parametrize(("now", "changes", "then"), COORDINATOR_RULES)
 def test_the_coordinator_goes_bottom_up_once_for_a_fixed_time(now, changes, then):
     assert coordinator(now, summary(**changes), percent=5, steps=3) is then
 
 
-@pytest.mark.parametrize(
-    ("now", "changes", "then"),
-    [
-        (TD, {"scout_count": 29, "edges_left": 100}, TD),  # rule 1: 1000 mf < ma
-        (BU, {"scout_count": 29, "awake_count": 1000}, TD),
-        (TD, {"scout_count": 200, "edges_left": 20_000}, TD),  # rule 2: 100 mf > ml
-        (TD, {"scout_count": 201, "edges_left": 20_000}, BU),
-        (BU, {"scout_count": 200, "awake_count": 17}, TD),  # rule 4: 100 nf < na
-        (BU, {"scout_count": 200, "awake_count": 18}, BU),
-    ],
-)
+@pytest.mark.parametrize(("now", "changes", "then"), ADAPTIVE_RULES)
 def test_the_adaptive_policy_follows_its_rules(now, changes, then):
     assert adaptive(now, summary(**changes), alpha=100, beta=100, gamma=1000) is then
 

@@ -34,7 +34,7 @@ def kron10():
 @pytest.mark.parametrize("way", ["bottom_up", "beamer"])
 @pytest.mark.parametrize("choice", [*map(always, Implementation), by_turns])
 @pytest.mark.parametrize("devices", [[CPU, EMULATED], [CPU, CPU, EMULATED, EMULATED], [CPU, CPU]])
-def test_whoever_searches_a_level_the_tree_is_right(kron10, devices, choice, way):
+def test_the_tree_is_right_whether_owners_or_mirrors_search(kron10, devices, choice, way):
     for source in kron10.random_sources(2):
         parent, _ = search_mirrored(kron10, int(source), devices, way=way, choice=choice)
         expected = daskbfs.bfs(kron10, int(source), driver="direct")

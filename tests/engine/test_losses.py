@@ -14,11 +14,12 @@ import dask
 import numpy as np
 import pytest
 from distributed import Client, Status
-from distributed.utils_test import captured_logger, gen_cluster
+from distributed.utils_test import captured_logger
 
 import daskbfs
 from tests.support.checks import check
 from tests.support.crew import Crew, left_behind, until
+from tests.support.in_loop import cluster
 
 KILL_SECONDS = 2.0  # after a kill, beside the rebuild
 STOP_SECONDS = 10.0  # after a silent stop
@@ -374,11 +375,7 @@ def test_release_frees_everything_and_says_so(crew, graph):
     assert left_behind(crew.client, partitions) == ([], [])
 
 
-@gen_cluster(
-    client=True,
-    nthreads=[("127.0.0.1", 1)] * 2,
-    clean_kwargs={"processes": False, "threads": False},
-)
+@cluster(2)
 async def test_a_graph_that_does_not_fit_is_refused_with_numbers(c, s, *workers):
     graph = daskbfs.kronecker(12)
     for state in s.workers.values():
@@ -388,11 +385,7 @@ async def test_a_graph_that_does_not_fit_is_refused_with_numbers(c, s, *workers)
     assert not s.tasks
 
 
-@gen_cluster(
-    client=True,
-    nthreads=[("127.0.0.1", 1)] * 2,
-    clean_kwargs={"processes": False, "threads": False},
-)
+@cluster(2)
 async def test_a_search_on_a_paused_worker_is_an_error_with_numbers(c, s, a, b):
     graph = daskbfs.kronecker(9)
     placed = await daskbfs.distribute(graph, c)
@@ -409,12 +402,7 @@ async def test_a_search_on_a_paused_worker_is_an_error_with_numbers(c, s, a, b):
         await daskbfs.bfs(placed, source, driver="auto")
 
 
-@gen_cluster(
-    client=True,
-    nthreads=[("127.0.0.1", 1)],
-    worker_kwargs={"memory_limit": "2 GiB"},
-    clean_kwargs={"processes": False, "threads": False},
-)
+@cluster(1, worker_kwargs={"memory_limit": "2 GiB"})
 async def test_a_worker_told_to_spill_keeps_partitions_and_states(c, s, a):
     graph = daskbfs.kronecker(10)
     placed = await daskbfs.distribute(graph, c, n_partitions=2)
@@ -432,11 +420,7 @@ async def test_a_worker_told_to_spill_keeps_partitions_and_states(c, s, a):
     check(graph, source, result)
 
 
-@gen_cluster(
-    client=True,
-    nthreads=[("127.0.0.1", 1)] * 2,
-    clean_kwargs={"processes": False, "threads": False},
-)
+@cluster(2)
 async def test_a_partition_that_dask_would_spill_at_once_is_refused(c, s, *workers):
     graph = daskbfs.kronecker(16)
     for state in s.workers.values():
@@ -451,7 +435,7 @@ async def test_a_partition_that_dask_would_spill_at_once_is_refused(c, s, *worke
     assert not s.tasks
 
 
-def test_partitions_that_somebody_cancelled_come_back(crew, placed, graph):
+def test_partitions_that_were_cancelled_come_back(crew, placed, graph):
     source = int(graph.random_sources(1)[0])
     epoch = placed.placed_partitions.epoch
     crew.client.cancel(placed.placed_partitions.partitions[:1], force=True)

@@ -10,7 +10,6 @@ import dask
 import numpy as np
 import pytest
 from distributed import Client, Worker
-from distributed.utils_test import gen_cluster
 
 import daskbfs
 from daskbfs.cluster import liveness as watch
@@ -19,20 +18,14 @@ from daskbfs.cluster.workers import WorkerState
 from daskbfs.distribution import distributed_graph as distribution
 from daskbfs.engine import attempts as engine
 from daskbfs.engine.exchange.mail import Mailboxes
+from tests.support.in_loop import cluster
 
 GRAPH = daskbfs.kronecker(10)
 SOURCE = int(GRAPH.random_sources(1)[0])
 
 
-def cluster(n_workers):
-    """A test with a scheduler, a client and some workers in this process."""
-    return gen_cluster(
-        client=True,
-        nthreads=[("127.0.0.1", 1)] * n_workers,
-        worker_kwargs={"memory_limit": 0},
-        clean_kwargs={"processes": False, "threads": False},
-        timeout=60,
-    )
+ROOMY = {"worker_kwargs": {"memory_limit": 0}, "timeout": 60}
+"""Workers without a limit on memory."""
 
 
 async def check(placed):
@@ -43,8 +36,8 @@ async def check(placed):
     daskbfs.validate(GRAPH, SOURCE, result.parent, result.level)
 
 
-@cluster(2)
-async def test_mail_that_cannot_be_sent_ends_the_search_for_everybody(c, s, *workers):
+@cluster(2, **ROOMY)
+async def test_mail_that_cannot_be_sent_ends_the_search_on_all_workers(c, s, *workers):
     placed = await daskbfs.distribute(GRAPH, c)
     await check(placed)
     send, failures = Mailboxes._send, []
@@ -92,7 +85,7 @@ def lost_when_partitions_move(worker):
         distribution.place_partitions = put
 
 
-@cluster(3)
+@cluster(3, **ROOMY)
 async def test_a_second_worker_lost_while_partitions_are_made_again(c, s, *workers):
     placed = await daskbfs.distribute(GRAPH, c)
     await check(placed)
@@ -102,7 +95,7 @@ async def test_a_second_worker_lost_while_partitions_are_made_again(c, s, *worke
     assert list(placed.where()) == [workers[2].address]
 
 
-@cluster(3)
+@cluster(3, **ROOMY)
 async def test_a_worker_lost_while_partitions_are_balanced(c, s, *workers):
     placed = await daskbfs.distribute(GRAPH, c, n_partitions=2)
     with lost_when_partitions_move(workers[2]):
@@ -111,7 +104,7 @@ async def test_a_worker_lost_while_partitions_are_balanced(c, s, *workers):
     await check(placed)
 
 
-@cluster(0)
+@cluster(0, **ROOMY)
 async def test_the_only_worker_comes_back_at_its_old_address(c, s):
     worker = await Worker(s.address, nthreads=1, memory_limit=0)
     port = int(worker.address.rsplit(":", 1)[1])
@@ -124,7 +117,7 @@ async def test_the_only_worker_comes_back_at_its_old_address(c, s):
     await worker.close()
 
 
-@cluster(2)
+@cluster(2, **ROOMY)
 async def test_parents_that_a_retiring_worker_handed_over_can_be_fetched(c, s, a, b):
     placed = await daskbfs.distribute(GRAPH, c)
     result = await daskbfs.bfs(placed, SOURCE, driver="auto")
@@ -134,7 +127,7 @@ async def test_parents_that_a_retiring_worker_handed_over_can_be_fetched(c, s, a
     daskbfs.validate(GRAPH, SOURCE, result.parent)
 
 
-@cluster(2)
+@cluster(2, **ROOMY)
 async def test_searches_at_once_place_a_graph_once(c, s, *workers):
     graph, distribute_graph, calls = daskbfs.kronecker(9), engine.distribute_graph, []
 
@@ -154,7 +147,7 @@ async def test_searches_at_once_place_a_graph_once(c, s, *workers):
         daskbfs.validate(graph, source, result.parent)
 
 
-@cluster(2)
+@cluster(2, **ROOMY)
 async def test_what_has_moved_or_is_released_is_gone_for_all_clients(c, s, *workers):
     def partitions():
         return [key for key in s.tasks if key[0] == "pin_partition"]
@@ -180,7 +173,7 @@ async def test_what_has_moved_or_is_released_is_gone_for_all_clients(c, s, *work
         await third.close()
 
 
-@cluster(2)
+@cluster(2, **ROOMY)
 async def test_a_graph_built_on_the_workers_uses_those_that_join(c, s, *workers):
     placed = await daskbfs.distribute("kron:10", c)
     await check(placed)
@@ -193,7 +186,7 @@ async def test_a_graph_built_on_the_workers_uses_those_that_join(c, s, *workers)
     assert len(placed.where()) == 2
 
 
-@cluster(2)
+@cluster(2, **ROOMY)
 async def test_a_worker_that_pauses_does_not_send_rows_elsewhere(c, s, a, b):
     placing = asyncio.ensure_future(daskbfs.distribute("kron:10", c))
     while not any(key[0] == "build_rows" for key in a.data):

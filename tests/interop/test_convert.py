@@ -234,7 +234,7 @@ def test_nothing_is_a_graph_too():
     assert daskbfs.from_edges(table[table.u > 99]).n_edges == 0
 
 
-def test_whoever_has_none_of_these_packages_can_still_search():
+def test_searches_need_none_of_these_packages():
     code = """
 import sys
 for name in ("pandas", "polars", "pyarrow", "igraph", "networkit", "networkx", "scipy", "bokeh"):

@@ -15,7 +15,6 @@ import msgpack
 import numpy as np
 import pytest
 from distributed import LocalCluster
-from distributed.utils_test import gen_cluster
 
 import daskbfs
 from daskbfs.names import Device, Direction
@@ -23,6 +22,7 @@ from daskbfs.telemetry.levels import LevelRecord, LevelTable, Phases, Sum
 from daskbfs.telemetry.recorder import OP, Recorder
 from daskbfs.telemetry.records import About, GraphRecord, PartitionRecord, RunRecord, State
 from tests.support.crew import Crew
+from tests.support.in_loop import cluster
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
 CPU, GPU, EMULATED = Device
@@ -401,11 +401,7 @@ def test_a_scheduler_that_cannot_record_is_not_told(kron12, tmp_path):
         crew.close()
 
 
-@gen_cluster(
-    client=True,
-    nthreads=[("127.0.0.1", 1)] * 2,
-    clean_kwargs={"processes": False, "threads": False},
-)
+@cluster(2)
 async def test_reports_of_asynchronous_clients_arrive(c, s, a, b):
     graph = daskbfs.kronecker(8)
     placed = await daskbfs.distribute(graph, c)
@@ -526,12 +522,7 @@ def test_without_a_dashboard_a_preloaded_scheduler_only_records(caplog):
     assert "Failed to start preload" not in caplog.text
 
 
-@gen_cluster(
-    client=True,
-    nthreads=[("127.0.0.1", 1)],
-    scheduler_kwargs={"dashboard": True, "dashboard_address": ":0"},
-    clean_kwargs={"processes": False, "threads": False},
-)
+@cluster(1, scheduler_kwargs={"dashboard": True, "dashboard_address": ":0"})
 async def test_asynchronous_clients_await_the_installation(c, s, a):
     link = await daskbfs.install_dashboard(c)
     assert link.endswith("/bfs")

@@ -245,7 +245,7 @@ def test_ranks_at_scale_16_on_an_emulated_device():
     assert np.allclose(result.rank, expected.rank, rtol=1e-6, atol=0)
 
 
-def test_ranks_are_the_same_to_the_bit_whoever_comes_first(kron12):
+def test_ranks_are_the_same_to_the_bit_in_any_order_of_threads(kron12):
     first, _ = ranked(kron12, [EMULATED], iterations=5, tolerance=None)
     emulator.set_host_threads(2)
     try:
