@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
+import signal
 from pathlib import Path
 
 import dask
 import hypothesis
 import pytest
+from distributed import Client
 
 import daskbfs
 import daskbfs.config
+from daskbfs.cluster.tuning import tune
+from daskbfs.engine.attempts import Distributions
+from tests.support.crew import left_behind
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
 # without Dask, unless a test asks for a driver: distributed's test tools keep this configuration
 dask.config.set({"daskbfs.driver": "direct"})
@@ -46,3 +54,57 @@ def on_the_cluster():
     """Searches run where their graph is placed, unless a test asks for a driver."""
     with dask.config.set({"daskbfs.driver": "auto"}):
         yield
+
+
+# Clusters that all tests of a process share: a test starts one of its own only to stop its workers,
+# or to start them in another way.
+
+
+def _share(client, graph):
+    """The client of a shared cluster, which must be as empty after a test as before."""
+    with client.as_current():
+        yield client
+    graph.derive(Distributions, Distributions).by_client.pop(client.id, None)  # it lives on
+    assert left_behind(client) == ([], []), "the test left keys or mail on a shared cluster"
+
+
+@contextlib.contextmanager
+def _client_of(cluster):
+    with cluster, Client(cluster, set_as_default=False) as client, tune(client):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def _one_worker():
+    with _client_of(daskbfs.local_cluster()) as client:
+        yield client
+
+
+@pytest.fixture
+def one_worker(_one_worker, kron12):
+    """A client of a cluster with a worker in this process."""
+    yield from _share(_one_worker, kron12)
+
+
+@pytest.fixture(scope="session")
+def _two_workers():
+    with _client_of(daskbfs.local_cluster(2)) as client:
+        yield client
+
+
+@pytest.fixture
+def two_workers(_two_workers, kron12):
+    """A client of a cluster with two worker processes."""
+    yield from _share(_two_workers, kron12)
+
+
+@pytest.fixture(scope="session")
+def _hybrid():
+    with _client_of(daskbfs.HybridCluster(1, gpus=0, emulated_gpus=2)) as client:
+        yield client
+
+
+@pytest.fixture
+def hybrid(_hybrid, kron12):
+    """A client of a cluster with a CPU worker and two that emulate GPUs."""
+    yield from _share(_hybrid, kron12)

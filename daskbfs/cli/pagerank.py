@@ -54,6 +54,7 @@ def pagerank(
     """  # noqa: D301
     from daskbfs.algorithms.pagerank.api import pagerank as rank
     from daskbfs.bench.trials import surroundings
+    from daskbfs.cli.compile_ahead import compile_ahead
     from daskbfs.progress import bars
 
     if where.direction is not None:
@@ -61,8 +62,13 @@ def pagerank(
     where.check()
     options.check_json(json_file)
     origin = choice.open(graph)
-    with bars(quiet=quiet) as progress, where.client() as client:
+    with (
+        bars(quiet=quiet) as progress,
+        compile_ahead("pagerank") as ahead,
+        where.client() as client,
+    ):
         placed = where.place(origin, client, choice.seed, progress)
+        ahead.wait()
         rank(placed, iterations=1, driver=where.driver, threads=where.threads)  # to load kernels
         result = rank(
             placed,

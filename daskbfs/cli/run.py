@@ -46,6 +46,7 @@ def run(
     daskbfs run kron:18 --devices cpu=1,gpu-emulated=1 --strategy high --validate
     """  # noqa: D301
     from daskbfs.bench.trials import process_peaks, run_trials, summarize
+    from daskbfs.cli.compile_ahead import compile_ahead
     from daskbfs.dashboard import can_draw, page_link
     from daskbfs.distribution.connect import built_seconds
     from daskbfs.progress import bars
@@ -56,7 +57,11 @@ def run(
     options.check_json(json_file)
     say = options.speaker(quiet or json_file == "-")
     origin = choice.open(graph)
-    with bars(quiet=quiet) as progress, where.client() as client:
+    with (
+        bars(quiet=quiet) as progress,
+        compile_ahead("search", *(["validation"] if validate else [])) as ahead,
+        where.client() as client,
+    ):
         placed = where.place(origin, client, choice.seed, progress)
         say(f"{placed!r}, built in {built_seconds(placed):.2f} s")
         if can_draw() and ((where.workers or 0) > 1 or where.devices):
@@ -68,6 +73,7 @@ def run(
                 f"{graph} has no edges, so no vertex to start from"
                 + (": give --source" if placed.n_vertices else " and no vertices either")
             )
+        ahead.wait()
         trials = run_trials(
             placed,
             chosen,

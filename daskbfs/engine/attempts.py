@@ -206,6 +206,7 @@ def _reason(error: BaseException) -> str:
 class Distributions:
     """The clusters that a graph was distributed to because a run needed it there."""
 
+    graph: Graph
     by_client: dict[str, tuple[Client, asyncio.Future[DistributedGraph]]] = field(
         default_factory=dict
     )
@@ -213,16 +214,18 @@ class Distributions:
 
 async def _distribute_once(graph: Graph, client: Client) -> DistributedGraph:
     """The graph on a client's cluster, distributed with defaults, once."""
-    known = graph.derive(Distributions, Distributions).by_client
+    distributions = graph.derive(Distributions, Distributions)
+    known = distributions.by_client
     for name, (other, _) in list(known.items()):
         if other.status != "running":
             del known[name]
     if client.id not in known:
-        known[client.id] = (client, asyncio.ensure_future(distribute_graph(graph, client)))
-    _, distributing = known[client.id]
+        distributing = distribute_graph(distributions.graph, client)
+        known[client.id] = (client, asyncio.ensure_future(distributing))
+    _, distributed = known[client.id]
     try:
-        return await asyncio.shield(distributing)
+        return await asyncio.shield(distributed)
     except BaseException:
-        if distributing.done() and (distributing.cancelled() or distributing.exception()):
+        if distributed.done() and (distributed.cancelled() or distributed.exception()):
             known.pop(client.id, None)
         raise

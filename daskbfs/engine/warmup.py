@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from distributed import get_worker
@@ -14,9 +13,12 @@ from daskbfs.distribution.placed_partitions import PlacedPartitions
 from daskbfs.engine import tasks
 from daskbfs.engine.exchange.mail import Mailboxes
 from daskbfs.engine.program import Program
-from daskbfs.graph.build import construct
-from daskbfs.graph.edge_stream import ArrayEdges
+from daskbfs.graph.csr import Rows, pad_to_words
 from daskbfs.graph.graph import Graph
+from daskbfs.graph.ordering import Locality
+from daskbfs.graph.vertex_ids import DenseIds
+from daskbfs.kernels.bitmap import WORD_BITS
+from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Device
 from daskbfs.partition.layout import Layout, lay_out
 from daskbfs.partition.numbering import number
@@ -35,11 +37,32 @@ def warm_worker(
 
 
 def tiny_graph(indptr_dtype: str) -> Graph:
-    """A path that kernels can be compiled with, with offsets of a type."""
-    path = np.arange(8)
-    graph = construct(ArrayEdges(path[:-1], path[1:]))
-    graph.out = graph.into = replace(graph.out, indptr=graph.out.indptr.astype(indptr_dtype))
-    return graph
+    """A path to compile kernels with, with offsets of a type; it takes no kernel to make."""
+    n = 8
+    ends = np.arange(n)
+    neighbours = np.stack([ends - 1, ends + 1], axis=1)
+    there = (neighbours >= 0) & (neighbours < n)
+    degree = there.sum(axis=1).astype(np.uint32)
+    indptr = np.concatenate([[0], np.cumsum(degree)]).astype(indptr_dtype)
+    n_padded = pad_to_words(n)
+    hub = np.full(n_padded, n, np.uint32)
+    hub[:n] = np.where(ends > 0, ends - 1, 1)
+    mean_degree = np.ones(n_padded // WORD_BITS, np.float32)
+    rows = Rows(indptr, neighbours[there].astype(np.uint32), hub, mean_degree, n)
+    original_index = np.full(n_padded, NONE, np.uint32)
+    original_index[:n] = ends
+    return Graph(
+        name="path:8",
+        directed=False,
+        ids=DenseIds(n),
+        order=ends.astype(np.uint32),
+        original_index=original_index,
+        input_degree=degree,
+        n_input_edges=n - 1,
+        locality=Locality.from_config(),
+        out=rows,
+        into=rows,
+    )
 
 
 def partitions_on(

@@ -8,6 +8,7 @@ isolated vertices to the first padding row, which no search ever reaches.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
@@ -47,10 +48,14 @@ class Outline:
     """For results."""
     _derived: dict[type, Any] = field(default_factory=dict)
 
-    def derive(self, kind: type[T], make: Callable[[], T]) -> T:
-        """What other packages make of the graph, once of each kind; not copied with it."""
+    def derive(self, kind: type[T], make: Callable[[Any], T]) -> T:
+        """What other packages make of the graph, once of each kind; not copied with it.
+
+        They make it of a copy, which shares all arrays: what is derived must not refer to the
+        graph, since workers in this process may freeze a cycle, which is never collected then.
+        """
         if kind not in self._derived:
-            self._derived[kind] = make()
+            self._derived[kind] = make(copy.copy(self))
         derived: T = self._derived[kind]
         return derived
 

@@ -23,13 +23,6 @@ pytestmark = pytest.mark.usefixtures("on_the_cluster")
 CPU, GPU, EMULATED = Device
 
 
-@pytest.fixture(scope="module")
-def hybrid():
-    emulated = daskbfs.HybridCluster(1, gpus=0, emulated_gpus=2)
-    with emulated as cluster, cluster.get_client() as client:
-        yield client
-
-
 @pytest.mark.slow
 @pytest.mark.oldest
 @pytest.mark.parametrize("strategy", ["high", "low", "random", "auto"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import dask
@@ -13,20 +15,9 @@ import daskbfs
 from daskbfs.cluster.local import TunedCluster, embedded_client
 from daskbfs.engine.attempts import Distributions
 from tests.support.checks import check
+from tests.support.crew import left_behind
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
-
-
-@pytest.fixture(scope="module")
-def two_workers():
-    with daskbfs.local_cluster(2) as cluster, cluster.get_client() as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def one_worker():
-    with daskbfs.local_cluster() as cluster, cluster.get_client() as client:
-        yield client
 
 
 @pytest.mark.slow
@@ -90,6 +81,16 @@ def test_an_undistributed_graph_is_distributed_once(kron12, one_worker):
     for _ in range(3):
         check(graph, 0, daskbfs.bfs(graph, 0, one_worker, driver="auto"))
     assert len(graph.derive(Distributions, Distributions).by_client) == 1
+
+
+def test_a_graph_that_was_distributed_by_a_search_is_freed_with_it(one_worker):
+    graph = daskbfs.kronecker(8)
+    daskbfs.bfs(graph, int(graph.random_sources(1)[0]), one_worker, driver="auto")
+    alive = weakref.ref(graph.out.indices)
+    del graph
+    gc.collect()
+    assert left_behind(one_worker) == ([], [])
+    assert alive() is None
 
 
 @pytest.mark.parametrize("driver", ["resident", "waves"])

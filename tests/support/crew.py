@@ -91,12 +91,12 @@ def until(condition, seconds=30):
         time.sleep(0.05)
 
 
-def left_behind(client, placed):
-    """Keys and mail on the cluster that belong to no graph; waits a while for them to go.
+def left_behind(client, placed=None):
+    """Keys and mail on the cluster that belong to no graph but one; waits for others to go.
 
     An error that went through Dask's ``sync`` holds its caller's results until they are collected.
     """
-    own = {future.key for future in placed.futures}
+    own = set() if placed is None else {future.key for future in placed.futures}
 
     def here(dask_worker):
         mailboxes = getattr(dask_worker, "daskbfs_mail", None)

@@ -126,7 +126,7 @@ class PageRank:
         self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
     ) -> None:
         """Load the kernels of an iteration."""
-        _warm_kernels(indptr_dtype, partitions[0].memory.device, self.dtype, self.ids is None)
+        warm_kernels(indptr_dtype, partitions[0].memory.device, self.dtype, self.ids is None)
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:
         """Nothing: iterations write to the same arrays again and again."""
@@ -255,7 +255,7 @@ class PageRank:
 
 
 @functools.cache
-def _warm_kernels(indptr_dtype: str, device: Device, dtype: type, equal_shares: bool) -> None:
+def warm_kernels(indptr_dtype: str, device: Device, dtype: type, equal_shares: bool) -> None:
     """Load or compile the kernels of an iteration, once per process."""
     partitions = partitions_on(tiny_graph(indptr_dtype), 1, device)
     limit = _ROUGH / 2 if dtype is np.float64 else None

@@ -30,7 +30,7 @@ class WholeGraph:
     @classmethod
     def of(cls, graph: Graph) -> WholeGraph:
         """The same for each run of a graph; nothing is copied."""
-        return graph.derive(cls, lambda: cls._make(graph))
+        return graph.derive(cls, cls._make)
 
     @classmethod
     def _make(cls, graph: Graph) -> WholeGraph:
