@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scheduler and CPU workers that talk TLS only, where others are on the network too: nobody can
+# Scheduler and CPU workers that talk TLS only, where others are on the network too: no other host can
 # connect or read along without the certificate. It prints how clients connect.
 #   [PORT=8786] cluster_configs/tls.sh [WORKERS] [FOLDER]     (default: 1 worker, tls)
 # FOLDER has ca.pem, cert.pem and key.pem for scheduler, workers and clients alike; they are made if

@@ -15,7 +15,7 @@ import daskbfs
 import daskbfs.config
 from daskbfs.cluster.tuning import tune
 from daskbfs.engine.attempts import Distributions
-from tests.support.crew import left_behind
+from tests.support.crew import Crew, left_behind
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
@@ -26,7 +26,17 @@ hypothesis.settings.register_profile("daskbfs", deadline=None, max_examples=60, 
 hypothesis.settings.load_profile("daskbfs")
 
 # dask-cuda pins a Dask of its own: make test-oldest has both
-collect_ignore = [] if importlib.util.find_spec("dask_cuda") else ["cluster/test_dask_cuda.py"]
+collect_ignore = [] if importlib.util.find_spec("dask_cuda") else ["campaigns/test_dask_cuda.py"]
+
+CAMPAIGNS = Path(__file__).parent / "campaigns"
+
+
+def pytest_collection_modifyitems(items):
+    """Whatever is in tests/campaigns is a campaign, without a mark of its own."""
+    for item in items:
+        if item.path.is_relative_to(CAMPAIGNS):
+            item.add_marker(pytest.mark.campaign)
+
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -47,6 +57,11 @@ def reference(data: Path) -> dict:
 @pytest.fixture(scope="session")
 def kron12() -> daskbfs.Graph:
     return daskbfs.kronecker(12)
+
+
+@pytest.fixture(scope="session")
+def kron14() -> daskbfs.Graph:
+    return daskbfs.kronecker(14)
 
 
 @pytest.fixture
@@ -108,3 +123,21 @@ def _hybrid():
 def hybrid(_hybrid, kron12):
     """A client of a cluster with a CPU worker and two that emulate GPUs."""
     yield from _share(_hybrid, kron12)
+
+
+@pytest.fixture(scope="session")
+def crew(tmp_path_factory):
+    """A scheduler and three worker processes, which tests may stop and start again."""
+    crew = Crew(3, tmp_path_factory.mktemp("crew"))
+    yield crew
+    crew.close()
+
+
+@pytest.fixture
+def crew_graph(crew, kron14):
+    """A graph on all three workers of the crew, with kernels loaded there."""
+    crew.restore(3)
+    placed = daskbfs.distribute(kron14, crew.client)
+    daskbfs.bfs(placed, int(kron14.random_sources(1)[0]), driver="auto")
+    yield placed
+    placed.release()

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -82,6 +83,12 @@ class Crew:
             process.kill()
         for process in self.processes:
             process.wait(timeout=20)
+
+
+def free_port():
+    """A port of this machine that nothing listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
 
 
 def until(condition, seconds=30):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from distributed import utils_test
 from distributed.utils_test import gen_cluster
+
+# it would end all child processes, and with them the clusters that tests share
+utils_test.term_or_kill_active_children = lambda timeout: None
 
 
 def cluster(n_workers: int, **options: Any) -> Any:

@@ -314,7 +314,7 @@ class Workers:
         """What caught a fault: a line of defence, or the end of the process."""
         start = time.perf_counter()
         process = self._process = self._process or subprocess.Popen(
-            [sys.executable, "-m", "tests.kernels.gpu.test_faults"],
+            [sys.executable, "-m", "tests.campaigns.test_faults"],
             cwd=ROOT,
             env=os.environ | {"OMP_WAIT_POLICY": "passive"},  # small kernels on a busy machine
             stdin=subprocess.PIPE,

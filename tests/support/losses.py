@@ -1,0 +1,60 @@
+"""What tests of losses share: traps in workers, searches with a clock."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import daskbfs
+
+KILL_SECONDS = 2.0
+"""That a search may take longer after a kill, beside the rebuild."""
+STOP_SECONDS = 10.0
+"""The same after a silent stop."""
+
+
+def set_trap(phase, sign):
+    """Let this worker receive a signal when it comes to a phase of its next search."""
+    from daskbfs.engine import superstep
+    from daskbfs.engine import tasks as wave
+    from daskbfs.engine.exchange.mail import Mailboxes
+
+    owner, name = {
+        "open": (wave.WaveStates, "__init__"),
+        "compute": (superstep.AttemptStates, "compute"),
+        "between": (Mailboxes, "send"),
+        "gather": (wave, "gather"),
+        "close": (superstep.AttemptStates, "close"),
+        "settle": (superstep.AttemptStates, "settle"),
+    }[phase]
+    original = getattr(owner, name)
+
+    def trap(*arguments, **more):
+        setattr(owner, name, original)
+        if phase == "between":  # the reply is on its way
+            original(*arguments, **more)
+            time.sleep(0.02)
+        os.kill(os.getpid(), sign)
+        return original(*arguments, **more)
+
+    setattr(owner, name, trap)
+
+
+def timed_search(placed, source, driver="waves"):
+    start = time.monotonic()
+    result = daskbfs.bfs(placed, source, driver=driver)
+    return result, time.monotonic() - start
+
+
+def slow_down(seconds):
+    """Let every level on this worker take longer; returns to normal with 0."""
+    from daskbfs.engine import superstep
+
+    original = getattr(superstep.AttemptStates, "original_compute", superstep.AttemptStates.compute)
+    superstep.AttemptStates.original_compute = original
+
+    def compute(self, message):
+        time.sleep(seconds)
+        return original(self, message)
+
+    superstep.AttemptStates.compute = compute if seconds else original
