@@ -23,7 +23,8 @@ from daskbfs.plotting.figures import (
     search_figure,
 )
 from daskbfs.plotting.pictures import render, require_matplotlib, save
-from daskbfs.telemetry.levels import EMULATED_NOTE, LevelTable, html_table
+from daskbfs.telemetry.html_table import html_table
+from daskbfs.telemetry.levels import EMULATED_NOTE, LevelTable
 
 _HYBRID = "Sallinen et al., Accelerating Direction-Optimized BFS on Hybrid Architectures"
 _DATING = "Gharaibeh et al., On Graphs, GPUs, and Blind Dating"

@@ -80,7 +80,7 @@ class PlacedPartitions:
         """Programs that the workers are ready for."""
         self.anchors: list[Future] = []
         """Tasks that stay, so that Dask does not begin its statistics anew with each search."""
-        self._expected_levels: dict[str, int] = {}
+        self._expected_supersteps: dict[str, int] = {}
         self.place: np.ndarray = layout.global_id[graph.order]
         """Global id of each vertex, by its index."""
 
@@ -89,17 +89,17 @@ class PlacedPartitions:
         """How many partitions there are."""
         return self.layout.n_partitions
 
-    def expected_levels(self, algorithm: str) -> int | None:
-        """Levels of the last run of an algorithm; None before the first."""
-        return self._expected_levels.get(algorithm)
+    def expected_supersteps(self, algorithm: str) -> int | None:
+        """Supersteps of the last run of an algorithm; None before the first."""
+        return self._expected_supersteps.get(algorithm)
 
-    def expect_levels(self, algorithm: str, n: int) -> None:
-        """Have the next run of an algorithm prepare as many levels as the last one had."""
-        self._expected_levels[algorithm] = n
+    def expect_supersteps(self, algorithm: str, n: int) -> None:
+        """Have the next run of an algorithm prepare as many supersteps as the last one had."""
+        self._expected_supersteps[algorithm] = n
 
     def forget_runs(self) -> None:
         """Expect nothing of the next run."""
-        self._expected_levels.clear()
+        self._expected_supersteps.clear()
 
     def annotate(self, **more: Any) -> Any:
         """A context in which tasks belong to the graph's span, on Dask's performance page."""

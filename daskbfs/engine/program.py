@@ -18,7 +18,7 @@ from daskbfs.engine.state import LevelState
 from daskbfs.graph.graph import Outline
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
-from daskbfs.telemetry.levels import LevelTable, Work
+from daskbfs.telemetry.levels import LevelTable, SpanWork, Work
 
 
 class Message(Protocol):
@@ -26,7 +26,7 @@ class Message(Protocol):
 
     @property
     def level(self) -> int:
-        """The number of the superstep, from 0 on."""
+        """The level that it starts, from 0 on."""
 
 
 class Program(Protocol):
@@ -53,8 +53,13 @@ class Program(Protocol):
     def open_state(self, partition: Partition) -> LevelState:
         """The state of one attempt on one partition."""
 
-    def compute(self, partition: Partition, state: Any, message: Any) -> tuple[Any, Work]:
-        """One superstep on one partition: its reply, and what it had to do for it."""
+    def compute(
+        self, partition: Partition, state: Any, message: Any
+    ) -> tuple[Any, Work | SpanWork]:
+        """One superstep on one partition: its reply, and what it had to do for it.
+
+        A superstep is one level, or where a partition is alone as many as one call can run.
+        """
 
     def combine(self, numbering: Numbering, replies: Sequence[Any]) -> Any:
         """What one worker's replies come to, made to travel."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 from daskbfs.partition.pinned import Pinned
 
 _BUSY = -1
@@ -27,13 +24,14 @@ class LevelState(Pinned):
         """Memory of its arrays."""
         return 0
 
-    @contextlib.contextmanager
-    def level(self, level: int) -> Iterator[None]:
-        """Refuse other uses of the state while a level is computed, and after that failed."""
+    def begin_level(self, level: int) -> None:
+        """Refuse other uses of the state until the level has ended: for ever, where it fails."""
         self.check_level(level)
         self.next_level = _BUSY
-        yield
-        self.next_level = level + 1
+
+    def end_levels(self, following: int) -> None:
+        """Be ready for the level that follows."""
+        self.next_level = following
 
     def check_level(self, level: int) -> None:
         """Refuse a level that is not the next."""

@@ -20,10 +20,11 @@ from daskbfs.partition.pinned import Pinned
 from daskbfs.telemetry.levels import (
     PHASES,
     LevelRecord,
+    LevelSpan,
     Phases,
     Watcher,
     exchange_phase,
-    record_level,
+    record_levels,
     slowest_seconds,
 )
 
@@ -33,7 +34,7 @@ class WorkerReply:
     """What one worker's partitions reply to a message, and the record of each."""
 
     content: Any
-    records: tuple[LevelRecord, ...]
+    records: tuple[LevelRecord | LevelSpan, ...]
 
 
 class AttemptStates(Pinned):
@@ -59,19 +60,21 @@ class AttemptStates(Pinned):
     # what they captured with them.
 
     def compute(self, message: Message) -> WorkerReply:
-        """Run one level; returns what these partitions reply together."""
+        """Run one superstep; returns what these partitions reply together."""
         replies, records = [], []
         compute, worker = self.program.compute, self.share.name
         with threads(self.share.kernel_threads):
             for partition, state in self._paired():
                 start = time.perf_counter()
-                with state.level(message.level), partition.memory.active():
+                state.begin_level(message.level)
+                with partition.memory.active():
                     reply, work = compute(partition, state, message)
                 seconds = time.perf_counter() - start
+                state.end_levels(message.level + work.n_levels)
                 device = partition.memory.device
                 replies.append(reply)
                 records.append(
-                    record_level(message.level, device, partition.number, worker, seconds, work)
+                    record_levels(message.level, device, partition.number, worker, seconds, work)
                 )
         return WorkerReply(self.program.combine(self.numbering, replies), tuple(records))
 
@@ -113,8 +116,9 @@ class AttemptStates(Pinned):
 class Measurements:
     """What a run measured: a record per level and partition, and where the seconds went."""
 
-    records: tuple[LevelRecord, ...]
+    records: tuple[LevelRecord | LevelSpan, ...]
     phases: Phases
+    n_supersteps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,8 @@ class Account:
     def __init__(self, *, exchanges: bool, watcher: Watcher | None = None) -> None:
         self._exchanges = exchanges
         self._watcher = watcher
-        self._records: list[LevelRecord] = []
+        self._records: list[LevelRecord | LevelSpan] = []
+        self._n_supersteps = 0
         self._seconds = dict.fromkeys(PHASES, 0.0)
         self._since = time.perf_counter()
 
@@ -150,8 +155,9 @@ class Account:
         self._seconds[phase] += max(0.0, now - self._since - less)
         self._since = now
 
-    def level(self, records: Sequence[LevelRecord]) -> None:
-        """Book a level that was just computed, here or elsewhere."""
+    def superstep(self, records: Sequence[LevelRecord | LevelSpan]) -> None:
+        """Book what was just computed, here or elsewhere."""
+        self._n_supersteps += 1
         slowest = slowest_seconds(records)
         self._records += records
         self._seconds["compute"] += slowest
@@ -164,7 +170,7 @@ class Account:
         seconds = self._seconds
         if not self._exchanges:  # whatever lay between kernels was no exchange
             seconds = seconds | {"push": 0.0, "pull": 0.0}
-        return Measurements(tuple(self._records), Phases(**seconds))
+        return Measurements(tuple(self._records), Phases(**seconds), self._n_supersteps)
 
 
 def gather(
@@ -175,7 +181,7 @@ def gather(
     account: Account,
 ) -> Any:
     """Merge the replies of a level to the next message."""
-    account.level([record for reply in replies for record in reply.records])
+    account.superstep([record for reply in replies for record in reply.records])
     following = program.reduce(numbering, message, [reply.content for reply in replies])
     account.pass_to("gather")
     return following

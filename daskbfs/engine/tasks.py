@@ -86,20 +86,20 @@ def run_levels(
         del states  # where this failed, the error's traceback may keep the frame for long
 
 
-def compute_level(run: str, level: int) -> None:
-    """Run one level on the partitions that this worker holds, and tell the coordinator.
+def compute_level(run: str, wave: int) -> None:
+    """Run a superstep on the partitions that this worker holds, and tell the coordinator.
 
-    A level that was submitted ahead of an end that came before it has nothing to do.
+    A wave that was submitted ahead of an end that came before it has nothing to do.
     """
-    _with_states(run, _compute, level)
+    _with_states(run, _compute, wave)
 
 
-def gather_level(run: str, level: int) -> int | None:
+def gather_level(run: str, wave: int) -> int | None:
     """Merge the replies of a wave and send the next message, or the last; on the coordinator.
 
-    Returns the level that follows, None when none does: the type alone tells.
+    Returns the wave that follows, None when none does: the type alone tells.
     """
-    following: int | None = _with_states(run, _gather, level)
+    following: int | None = _with_states(run, _gather, wave)
     return following
 
 
@@ -134,23 +134,23 @@ def _alive(reference: weakref.ref[WaveStates]) -> WaveStates:
     return states
 
 
-def _compute(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, level: int) -> bool:
-    """Whether there was such a level."""
-    mail = box.take(_message(level), unless=_END)
+def _compute(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, wave: int) -> bool:
+    """Whether there was such a wave."""
+    mail = box.take(_message(wave), unless=_END)
     if mail is None:
         return False
     (states.message,) = mail.values()
     attempt = states.attempt
     reply: WorkerReply = states.compute(states.message)
-    mailboxes.send(attempt.run, attempt.coordinator, _reply(level), reply)
+    mailboxes.send(attempt.run, attempt.coordinator, _reply(wave), reply)
     if attempt.about is not None:
         meter(reply.records)
     return True
 
 
-def _gather(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, level: int) -> int | None:
+def _gather(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, wave: int) -> int | None:
     workers = states.attempt.workers
-    replies = box.take(_reply(level), len(workers), unless=_END)
+    replies = box.take(_reply(wave), len(workers), unless=_END)
     if replies is None:
         return None
     in_order = [replies[worker] for worker in workers]
@@ -158,16 +158,16 @@ def _gather(mailboxes: Mailboxes, box: Mailbox, states: WaveStates, level: int) 
         states.program, states.numbering, states.message, in_order, states.account
     )
     for worker in reversed(workers):  # to others first: the way is longer
-        _start_level(mailboxes, states, level + 1, worker)
-    return None if states.program.is_done(states.message) else level + 1
+        _start_level(mailboxes, states, wave + 1, worker)
+    return None if states.program.is_done(states.message) else wave + 1
 
 
 def _run_levels(mailboxes: Mailboxes, box: Mailbox, states: WaveStates) -> Parts:
-    level = 0
-    while _compute(mailboxes, box, states, level):
+    wave = 0
+    while _compute(mailboxes, box, states, wave):
         if mailboxes.address == states.attempt.coordinator:
-            _gather(mailboxes, box, states, level)
-        level += 1
+            _gather(mailboxes, box, states, wave)
+        wave += 1
     return _settle(mailboxes, box, states)
 
 
@@ -185,15 +185,15 @@ def _settle(mailboxes: Mailboxes, box: Mailbox, states: WaveStates) -> Parts:
     return MeasuredParts(parts, states.account.measurements())
 
 
-def _message(level: int) -> str:
-    return f"message-{level}"
+def _message(wave: int) -> str:
+    return f"message-{wave}"
 
 
-def _reply(level: int) -> str:
-    return f"reply-{level}"
+def _reply(wave: int) -> str:
+    return f"reply-{wave}"
 
 
-def _start_level(mailboxes: Mailboxes, states: WaveStates, level: int, worker: str) -> None:
+def _start_level(mailboxes: Mailboxes, states: WaveStates, wave: int, worker: str) -> None:
     """Send the current message to a worker: it starts a level, or ends the run."""
-    topic = _END if states.program.is_done(states.message) else _message(level)
+    topic = _END if states.program.is_done(states.message) else _message(wave)
     mailboxes.send(states.attempt.run, worker, topic, states.message)

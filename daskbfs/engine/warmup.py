@@ -59,7 +59,7 @@ def tiny_graph(indptr_dtype: str) -> Graph:
         original_index=original_index,
         input_degree=degree,
         n_input_edges=n - 1,
-        locality=Locality.from_config(),
+        locality=Locality("input", "input"),
         out=rows,
         into=rows,
     )

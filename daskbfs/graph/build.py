@@ -104,6 +104,7 @@ def build_graph(origin: Origin, progress: Progress = silent) -> Graph:
 def outline_of(counts: Counts, origin: Origin, locality: Locality) -> RemoteGraph:
     """Vertices numbered: all of a graph but its rows."""
     degree = counts.degree
+    locality = locality.for_degrees(degree)
     n_rows = int(np.count_nonzero(degree))
     order = np.empty(counts.ids.n_vertices, np.uint32)
     original_index = np.full(pad_to_words(n_rows), NONE, np.uint32)

@@ -15,7 +15,7 @@ import numpy as np
 from daskbfs import config
 from daskbfs.kernels.construction import number_by_degree
 
-_VERTICES = ("degree", "input")
+_VERTICES = ("auto", "degree", "input")
 _NEIGHBOURS = ("hubs-first", "input")
 
 
@@ -23,11 +23,14 @@ _NEIGHBOURS = ("hubs-first", "input")
 class Locality:
     """How a graph's vertices are numbered, and neighbours sorted within rows.
 
-    ``input`` is the order of the user's vertex ids.
+    ``input`` is the order of the user's vertex ids. ``auto`` becomes ``degree`` or ``input`` once
+    the degrees are known.
     """
 
     vertices: str
     neighbours: str
+    why: str = ""
+    """Why vertices are numbered so; empty where that was asked for, or comes from a file."""
 
     @classmethod
     def from_config(cls) -> Locality:
@@ -37,10 +40,25 @@ class Locality:
             _read_choice("construction.neighbours", _NEIGHBOURS),
         )
 
+    def for_degrees(self, degree: np.ndarray) -> Locality:
+        """The same with ``auto`` decided; ``degree`` is 0 for isolated vertices.
+
+        Hubs first is what makes searches of skewed graphs quick. Where degrees are even there is
+        no hub, and the input's order is often one in which neighbours stand close together.
+        """
+        if self.vertices != "auto":
+            return self
+        lengths = degree[degree > 0]
+        if has_even_degrees(lengths):
+            return Locality(
+                "input", "input", f"no degree is far above the mean: {_spread(lengths)}"
+            )
+        return Locality("degree", self.neighbours, f"degrees are skewed: {_spread(lengths)}")
+
     @property
     def known(self) -> bool:
         """Whether both are orders that there are."""
-        return self.vertices in _VERTICES and self.neighbours in _NEIGHBOURS
+        return self.vertices in _VERTICES[1:] and self.neighbours in _NEIGHBOURS
 
     @property
     def by_degree(self) -> bool:
@@ -94,6 +112,19 @@ class Places:
     def names(self, of_rows: np.ndarray | None) -> np.ndarray:
         """The name of each place, from those of rows; None: rows are called by their number."""
         return self.row if of_rows is None else of_rows[self.row]
+
+
+def _spread(lengths: np.ndarray) -> str:
+    """Mean and largest degree, for people."""
+    mean = float(lengths.mean()) if lengths.size else 0.0
+    return f"mean {mean:,.1f}, largest {int(lengths.max(initial=0)):,}"
+
+
+def has_even_degrees(lengths: np.ndarray) -> bool:
+    """Whether no row has many more arcs than the mean: a uniform graph, a grid, a road network."""
+    mean = int(lengths.sum(dtype=np.int64)) / max(1, lengths.size)
+    most = config.get("partition.even-degrees") * max(1.0, mean)
+    return int(lengths.max(initial=0)) <= most
 
 
 def _read_choice(key: str, values: tuple[str, ...]) -> str:

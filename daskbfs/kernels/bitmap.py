@@ -70,6 +70,35 @@ def _atomic(operation):
     return typed
 
 
+@intrinsic
+def compare_and_swap(typingctx, array, index, expected, new):
+    """Whether an item was as expected, and now is the new one."""
+
+    def codegen(context, builder, signature, args):
+        address = _item(context, builder, signature.args[0], args[0], args[1])
+        pair = builder.cmpxchg(address, args[2], args[3], "monotonic", "monotonic")
+        return builder.extract_value(pair, 1)
+
+    signature = types.boolean(array, types.intp, array.dtype, array.dtype)
+    return signature, codegen
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Have the cache line of an item brought in, without waiting for it."""
+
+    def codegen(context, builder, signature, args):
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = _item(context, builder, signature.args[0], args[0], args[1])
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        to_be_read, keep, data = number(0), number(3), number(1)
+        builder.call(fetch, [builder.bitcast(address, pointer), to_be_read, keep, data])
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp), codegen
+
+
 atomic_or = intrinsic(_atomic("or"))
 atomic_add = intrinsic(_atomic("add"))
 

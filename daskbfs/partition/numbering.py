@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from daskbfs.graph.graph import Graph, Outline
+from daskbfs.graph.ordering import has_even_degrees
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.buffers import Recycler
 from daskbfs.kernels.vertex_numbers import NONE
@@ -29,6 +30,8 @@ class Numbering(Pinned):
     """Of each word of vertices."""
     n_primary: int
     """Partitions that own their rows; those behind them mirror these, one each."""
+    even: bool = False
+    """Whether no row has many more arcs than the mean."""
     degree: np.ndarray | None = None
     """Of each vertex, where the mean of a word says nothing: rows are in the input's order."""
     arrays: Recycler = field(default_factory=Recycler)
@@ -81,7 +84,8 @@ def number(graph: Outline, layout: Layout) -> Numbering:
         arcs, rows = (column.reshape(-1, WORD_BITS).sum(axis=1) for column in (degree, present))
         mean_degree = (arcs / np.maximum(rows, 1)).astype(np.float32)
     exact: np.ndarray | None = None
-    if not graph.locality.by_degree:
+    even = has_even_degrees(graph.all_lengths[0])
+    if not graph.locality.by_degree and not even:
         exact = np.zeros(layout.n_global, np.uint32)
         exact[layout.global_id[:-1]] = graph.all_lengths[0]
     return Numbering(
@@ -91,5 +95,6 @@ def number(graph: Outline, layout: Layout) -> Numbering:
         vertex=vertex,
         mean_degree=mean_degree,
         n_primary=layout.n_primary,
+        even=even,
         degree=exact,
     )

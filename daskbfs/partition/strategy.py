@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from daskbfs import config, names
+from daskbfs.graph.ordering import has_even_degrees
 from daskbfs.machine.hardware import human_bytes
 
 MIRROR = "mirror"
@@ -182,7 +183,7 @@ def choose(
     if n_others == 0 or n_cpu == 0:
         kind = "CPU workers" if n_others == 0 else "accelerators"
         return "high", f"all partitions are on {kind}, so hubs are dealt evenly among them"
-    if is_even(arcs):
+    if has_even_degrees(np.diff(arcs)):
         return "high", "all degrees are about the same, so a side has nothing to specialise in"
     sizes = "accelerator memory is unknown"
     if other_bytes is not None:
@@ -197,10 +198,3 @@ def choose(
     if small:
         return "low", f"{sizes}: nearly all, so hubs go there, with a small bitmap"
     return "high", f"{sizes}: the CPU keeps the hubs, whose bitmap fits its cache"
-
-
-def is_even(arcs: np.ndarray) -> bool:
-    """Whether no row has many more arcs than the mean: a uniform graph, a grid, a road network."""
-    n_rows = max(1, arcs.size - 1)
-    longest = int(np.diff(arcs).max(initial=0))
-    return longest <= config.get("partition.even-degrees") * max(1.0, int(arcs[-1]) / n_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import html
+import itertools
 import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgpack
+import numpy as np
 
 from daskbfs.machine.atomic_file import whole_file
 from daskbfs.machine.devices import require_package
 from daskbfs.names import Device, Direction
+from daskbfs.telemetry.html_table import html_table
 
 EMULATED_NOTE = "gpu-emulated ran a GPU's kernels on the CPU: no time here is a GPU's"
 _MOST_ROWS = 40  # of a printed table
@@ -55,11 +57,89 @@ class Work(NamedTuple):
     exchanged_bytes: int
     direction: Direction | None = None
 
+    @property
+    def n_levels(self) -> int:
+        """One; others of several: :class:`SpanWork`."""
+        return 1
 
-def record_level(
-    level: int, device: Device, partition: int, worker: str | None, seconds: float, work: Work
-) -> LevelRecord:
-    """The record of a level that was computed."""
+
+class SpanWork(NamedTuple):
+    """The same for several levels that one kernel call ran, by level; nothing was exchanged."""
+
+    frontier_vertices: np.ndarray
+    edges_examined: np.ndarray
+    """Also the arcs that left each frontier: all of them were looked at."""
+    seconds: np.ndarray
+    direction: Direction
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels there were."""
+        return self.seconds.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelSpan:
+    """Consecutive levels that one kernel call ran on one partition, as columns.
+
+    A road network has hundreds of levels of a few microseconds: a record is made of one when a
+    person or a report asks for it.
+    """
+
+    level: int
+    """The first."""
+    device: Device
+    partition: int
+    worker: str | None
+    kernel_seconds: float
+    """Of the whole call."""
+    work: SpanWork
+
+    @property
+    def direction(self) -> Direction:
+        """Of all its levels."""
+        return self.work.direction
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels there were."""
+        return self.work.n_levels
+
+    def records(self) -> list[LevelRecord]:
+        """A record for each level; what the call took beside its levels is spread over them."""
+        work = self.work
+        share = self.kernel_seconds / max(float(work.seconds.sum()), 1e-9)
+        columns = (work.frontier_vertices, work.edges_examined, work.seconds * share)
+        return [
+            LevelRecord(
+                self.level + k,
+                self.direction,
+                self.device,
+                self.partition,
+                self.worker,
+                size,
+                examined,
+                seconds,
+                0,
+                examined,
+            )
+            for k, (size, examined, seconds) in enumerate(
+                zip(*(column.tolist() for column in columns), strict=True)
+            )
+        ]
+
+
+def record_levels(
+    level: int,
+    device: Device,
+    partition: int,
+    worker: str | None,
+    seconds: float,
+    work: Work | SpanWork,
+) -> LevelRecord | LevelSpan:
+    """The record of a level that was computed, or of the span of levels that began with it."""
+    if isinstance(work, SpanWork):
+        return LevelSpan(level, device, partition, worker, seconds, work)
     return LevelRecord(
         level,
         work.direction,
@@ -74,7 +154,7 @@ def record_level(
     )
 
 
-def exchange_phase(records: Sequence[LevelRecord]) -> str:
+def exchange_phase(records: Sequence[LevelRecord | LevelSpan]) -> str:
     """The phase that the exchange before a level belongs to: finds are pushed, else pulled."""
     return "push" if records[0].direction is Direction.TOP_DOWN else "pull"
 
@@ -126,11 +206,11 @@ def _cells(record: LevelRecord) -> tuple[str, ...]:
         f"{record.frontier_vertices:,}",
         f"{record.mean_degree:,.1f}",
         f"{record.edges_examined:,}",
-        f"{record.kernel_seconds * 1e3:.3f}",
+        f"{record.kernel_seconds * 1e3:.4f}",
     )
 
 
-def slowest_seconds(records: Iterable[LevelRecord]) -> float:
+def slowest_seconds(records: Iterable[LevelRecord | LevelSpan]) -> float:
     """Kernels of the slowest worker in one level: a worker's partitions take turns."""
     busy: dict[str | None, float] = {}
     for record in records:
@@ -188,11 +268,18 @@ class LevelTable(Sequence[LevelRecord]):
     [(0, 1), (1, 1), (2, 1)]
     """
 
-    def __init__(self, records: Sequence[LevelRecord]) -> None:
-        self._records = tuple(records)
+    def __init__(self, records: Iterable[LevelRecord | LevelSpan]) -> None:
+        self.measured = tuple(records)
+        """As it was measured: several levels can be one entry."""
+
+    @cached_property
+    def _records(self) -> tuple[LevelRecord, ...]:
+        """One record for each level and partition."""
+        spans = (m.records() if isinstance(m, LevelSpan) else [m] for m in self.measured)
+        return tuple(itertools.chain.from_iterable(spans))
 
     def __len__(self) -> int:
-        return len(self._records)
+        return sum(m.n_levels if isinstance(m, LevelSpan) else 1 for m in self.measured)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -205,7 +292,10 @@ class LevelTable(Sequence[LevelRecord]):
     @property
     def n_levels(self) -> int:
         """Levels that were computed, a search's last and empty one included."""
-        return max((record.level for record in self), default=-1) + 1
+        ends = (
+            m.level + m.n_levels if isinstance(m, LevelSpan) else m.level + 1 for m in self.measured
+        )
+        return max(ends, default=0)
 
     @property
     def emulated(self) -> bool:
@@ -230,17 +320,23 @@ class LevelTable(Sequence[LevelRecord]):
         busy: dict[tuple[int, str | None], float] = {}
         sums: dict[tuple[Device, Direction | None], list[Any]] = {}
         scouts: dict[int, int] = {}
-        for record in self._records:
+        for record in self.measured:
             turn = record.level, record.worker
             busy[turn] = busy.get(turn, 0.0) + record.kernel_seconds
-            scouts[record.level] = record.scout_count
             kind = record.device, record.direction
             mine = sums.get(kind)
             if mine is None:
                 mine = sums[kind] = [set(), 0, 0.0, 0]
+            mine[2] += record.kernel_seconds
+            if isinstance(record, LevelSpan):
+                examined = int(record.work.edges_examined.sum())
+                scouts[record.level] = examined
+                mine[0].update(range(record.level, record.level + record.n_levels))
+                mine[1] += examined
+                continue
+            scouts[record.level] = record.scout_count
             mine[0].add(record.level)
             mine[1] += record.edges_examined
-            mine[2] += record.kernel_seconds
             mine[3] += record.exchanged_bytes
         slowest: dict[int, float] = {}
         for (level, _), seconds in busy.items():
@@ -305,7 +401,7 @@ class LevelTable(Sequence[LevelRecord]):
         return [_HEADER, *map(_cells, head), left_out, *map(_cells, tail)]
 
     def __str__(self) -> str:
-        if not self._records:
+        if not self.measured:
             return "(no levels)"
         rows = self._shown()
         widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADER))]
@@ -325,24 +421,6 @@ class LevelTable(Sequence[LevelRecord]):
         return html_table(header, rows, words=_WORDS)
 
 
-def html_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], words: Iterable[int] = ()
-) -> str:
-    """A table for a notebook or a report; whatever looks like HTML in it stays text."""
-    left = set(words)
-
-    def line(tag: str, row: Sequence[str]) -> str:
-        cells = (
-            f'<{tag} style="text-align:{"left" if i in left else "right"}">'
-            f"{html.escape(str(cell))}</{tag}>"
-            for i, cell in enumerate(row)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    body = "".join(line("td", row) for row in rows)
-    return f"<table><thead>{line('th', header)}</thead><tbody>{body}</tbody></table>"
-
-
 def _record(values: dict[str, Any]) -> LevelRecord:
     direction = values["direction"]
     words = {
@@ -352,5 +430,5 @@ def _record(values: dict[str, Any]) -> LevelRecord:
     return LevelRecord(**values | words)
 
 
-Watcher = Callable[[Sequence[LevelRecord]], None]
-"""Told of each level once it is computed."""
+Watcher = Callable[[Sequence[LevelRecord | LevelSpan]], None]
+"""Told of each level, or span of levels, once it is computed."""

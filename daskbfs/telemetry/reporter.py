@@ -19,7 +19,13 @@ from distributed.metrics import context_meter
 
 from daskbfs import config
 from daskbfs.names import Device, Direction
-from daskbfs.telemetry.levels import LevelRecord, LevelTable, Watcher, direction_label
+from daskbfs.telemetry.levels import (
+    LevelRecord,
+    LevelSpan,
+    LevelTable,
+    Watcher,
+    direction_label,
+)
 from daskbfs.telemetry.recorder import OP, Recorder
 from daskbfs.telemetry.records import About, GraphRecord, RunRecord
 
@@ -102,13 +108,13 @@ class RunningSearch:
 
     def __init__(self, about: About) -> None:
         self._about = about
-        self._new: list[LevelRecord] = []
+        self._new: list[LevelRecord | LevelSpan] = []
         self._interval = config.get("telemetry.live-seconds")
         self._began = time.perf_counter()
         self._next = self._began + self._interval
         self._worker: Any = get_worker()
 
-    def __call__(self, records: Sequence[LevelRecord]) -> None:
+    def __call__(self, records: Sequence[LevelRecord | LevelSpan]) -> None:
         """Take note of a level."""
         self._new += records
         if time.perf_counter() >= self._next:
@@ -134,7 +140,7 @@ def watcher_for(about: About | None) -> Watcher | None:
     return None if about is None else RunningSearch(about)
 
 
-def meter(records: Sequence[LevelRecord]) -> None:
+def meter(records: Sequence[LevelRecord | LevelSpan]) -> None:
     """Split the current task's time by direction and device, for Dask's own performance page."""
     seconds: dict[tuple[Direction | None, Device], float] = {}
     for record in records:

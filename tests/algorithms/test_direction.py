@@ -12,6 +12,7 @@ from daskbfs.algorithms.bfs.direction import (
     beamer,
     coordinator,
     policy,
+    top_down_below,
 )
 from daskbfs.names import Direction
 from tests.support.samples import summary
@@ -47,7 +48,16 @@ ADAPTIVE_RULES = [
 
 @pytest.mark.parametrize(("now", "changes", "then"), BEAMER_RULES)
 def test_beamer_switches_where_gap_does(now, changes, then):
-    assert beamer(now, summary(**changes), alpha=15, beta=18) is then
+    assert beamer(now, summary(**changes), alpha=15, beta=18, gamma=1000) is then
+
+
+@pytest.mark.parametrize(
+    ("now", "scout_count", "then"), [(TD, 468, TD), (TD, 469, BU), (BU, 100, BU)]
+)
+def test_beamer_stays_top_down_while_few_arcs_leave_the_frontier(now, scout_count, then):
+    some = summary(scout_count=scout_count, edges_to_check=1000, awake_count=100)
+    assert beamer(now, some, alpha=15, beta=18, gamma=64) is then
+    assert (scout_count < top_down_below("beamer", some.n_arcs)) is (scout_count < 469)
 
 
 @pytest.mark.parametrize(("now", "changes", "then"), COORDINATOR_RULES)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import dask
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,7 +37,8 @@ def test_kernel_1_keeps_each_edge_once_and_drops_self_loops(directed, edges, n_t
 
 @given(edges=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=90))
 def test_rows_are_numbered_by_decreasing_input_degree_and_ties_keep_the_users_order(edges):
-    graph = daskbfs.from_edges(edges)
+    with dask.config.set({"daskbfs.construction.vertices": "degree"}):
+        graph = daskbfs.from_edges(edges)
     degree = np.zeros(graph.n_vertices, int)
     for u, v in edges:
         if u != v:
@@ -156,7 +158,7 @@ def test_a_stream_that_changes_is_noticed_by_a_worker_that_keeps_some_rows():
     stream = Blocks(before, 10**6)
     stream.n_vertices = 64
     counts = tally(stream, False, silent)
-    outline = outline_of(counts, Origin(stream, False, "x"), Locality.from_config())
+    outline = outline_of(counts, Origin(stream, False, "x"), Locality("degree", "hubs-first"))
     stream.edges = np.array([(0, 63), (1, 2)])  # 63 had no row
     some = Selection(np.array([0, 2], np.uint32), np.arange(4, dtype=np.uint32), 3)
     with pytest.raises(ValueError, match="x gave other edges when it was read the second time"):

@@ -169,7 +169,7 @@ def test_files_do_not_depend_on_the_order(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "known"), [("vertices", "degree, input"), ("neighbours", "hubs-first, input")]
+    ("key", "known"), [("vertices", "auto, degree, input"), ("neighbours", "hubs-first, input")]
 )
 def test_unknown_orders_are_refused(client, key, known):
     message = f"daskbfs.construction.{key} 'random' is unknown: choose one of {known}"
@@ -178,3 +178,12 @@ def test_unknown_orders_are_refused(client, key, known):
             daskbfs.from_edges([(0, 1)])
         with pytest.raises(ValueError, match=message):
             daskbfs.distribute("kron:6", client)
+
+
+def test_rows_are_numbered_by_degree_unless_degrees_are_even():
+    skewed, even = daskbfs.kronecker(10), daskbfs.uniform(10)
+    assert skewed.locality.by_degree
+    assert skewed.locality.why.startswith("degrees are skewed: mean ")
+    assert even.locality.vertices == "input"
+    assert even.locality.why.startswith("no degree is far above the mean: mean 32.0, ")
+    assert even.original_index[: even.n_rows].tolist() == sorted(even.original_index[: even.n_rows])

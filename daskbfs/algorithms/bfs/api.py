@@ -9,7 +9,7 @@ import numpy as np
 from distributed import Client
 
 from daskbfs import config
-from daskbfs.algorithms.bfs.direction import implementation_choice, policy
+from daskbfs.algorithms.bfs.direction import implementation_choice, policy, top_down_below
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.result import BFSResult, Tree
 from daskbfs.algorithms.bfs.warmup import warm_result
@@ -143,7 +143,9 @@ def _program(
         choice=implementation_choice(direction),
         depth_limit=depth_limit,
         targets=goals,
+        top_down_below=top_down_below(direction, graph.n_arcs),
         serial_arcs=config.get("kernels.serial-arcs"),
+        clear_rows=config.get("kernels.clear-rows"),
         subject=f"from {source}",
     )
 

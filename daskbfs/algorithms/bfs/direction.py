@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -37,16 +38,25 @@ class Summary:
             edges_left=n_arcs - degree,
         )
 
-    def after(self, direction: Direction, awake_count: int, scout_count: float) -> Summary:
-        """After one more level."""
+    def after(
+        self,
+        direction: Direction,
+        awake_count: int,
+        scout_count: float,
+        searched: float | None = None,
+    ) -> Summary:
+        """After one more level; or several, from whose frontiers ``searched`` arcs left."""
         top_down = direction is Direction.TOP_DOWN
+        if searched is None:
+            searched = self.scout_count
+        new_arcs = searched - self.scout_count + scout_count
         return Summary(
             n_rows=self.n_rows,
             n_arcs=self.n_arcs,
             awake_count=awake_count,
             scout_count=scout_count,
-            edges_to_check=self.edges_to_check - (self.scout_count if top_down else 0),
-            edges_left=max(0.0, self.edges_left - scout_count),
+            edges_to_check=self.edges_to_check - (searched if top_down else 0),
+            edges_left=max(0.0, self.edges_left - new_arcs),
             last_awake_count=self.awake_count,
             bottom_up_steps=self.bottom_up_steps + (not top_down),
         )
@@ -56,9 +66,17 @@ Policy = Callable[[Direction, Summary], Direction]
 """Called between two levels as policy(direction now, summary)."""
 
 
-def beamer(now: Direction, summary: Summary, *, alpha: float, beta: float) -> Direction:
-    """Beamer, Asanovic, Patterson: bottom-up while the frontier is a large part of what is left."""
+def beamer(
+    now: Direction, summary: Summary, *, alpha: float, beta: float, gamma: float
+) -> Direction:
+    """Beamer, Asanovic, Patterson: bottom-up while the frontier is a large part of what is left.
+
+    Not where few arcs leave it: at the end of a deep search little is left, and bottom-up levels
+    would look at all of that again and again.
+    """
     if now is Direction.TOP_DOWN:
+        if gamma * summary.scout_count < summary.n_arcs:
+            return now
         heavy = summary.scout_count > summary.edges_to_check / alpha
         return Direction.BOTTOM_UP if heavy else now
     shrinking = summary.awake_count < summary.last_awake_count
@@ -138,7 +156,7 @@ POLICIES: dict[str, Callable[..., Direction]] = {
     "bottom_up": bottom_up,
 }
 SETTINGS = {
-    "beamer": ("alpha", "beta"),
+    "beamer": ("alpha", "beta", "gamma"),
     "coordinator": ("percent", "steps"),
     "adaptive": ("alpha", "beta", "gamma"),
 }
@@ -155,6 +173,18 @@ def policy(name: str | None = None) -> Policy:
         raise ValueError(f"direction {name!r} is unknown: choose one of {', '.join(POLICIES)}")
     settings = {key: config.get(f"direction.{name}.{key}") for key in SETTINGS.get(name, ())}
     return functools.partial(POLICIES[name], **settings)
+
+
+def top_down_below(name: str | None, n_arcs: int) -> float:
+    """A policy stays top-down while fewer arcs than these leave the frontier."""
+    name = config.get("direction.default") if name is None else name
+    if name == "top_down":
+        return math.inf
+    if name == "bottom_up":
+        return 0.0
+    if name == "coordinator":
+        return float(n_arcs * config.get("direction.coordinator.percent") / 100)
+    return float(n_arcs / config.get(f"direction.{name}.gamma"))
 
 
 def implementation_choice(name: str | None = None) -> Choice | None:

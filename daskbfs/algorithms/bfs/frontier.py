@@ -1,12 +1,15 @@
-"""The vertices found in the last level, on their way in and out."""
+"""The vertices found in the last level: on their way in and out, and what several found merged."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from daskbfs.kernels.frontier import list_bits, mark
+from daskbfs.kernels.buffers import ensure_owned
+from daskbfs.kernels.frontier import list_bits, mark, unite, weigh
+from daskbfs.partition.numbering import Numbering
 
 
 @dataclass(slots=True)
@@ -48,3 +51,54 @@ class Frontier:
         if self.words is not None:
             return bool(int(self.words[vertex >> 6]) >> (vertex & 63) & 1)
         return bool((self.ids[: self.size] == vertex).any())  # type: ignore[index]
+
+
+def unite_found(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:
+    """What was found in several places, without duplicates, and about how many arcs leave it."""
+    total = sum(piece.size for piece in pieces)
+    if 4 * total <= 8 * numbering.n_words:
+        seen = numbering.arrays.take(numbering.n_words, np.uint64)
+        seen[:] = 0
+        union = np.empty(total, np.uint32)
+        size, scout_count = 0, 0.0
+        for piece in pieces:
+            size, arcs = unite(
+                ensure_owned(piece.as_list()), seen, numbering.mean_degree, union, size
+            )
+            scout_count += arcs
+        return Frontier(size, ids=union[:size]), scout_count
+    words = _bitmap_of(numbering, pieces)
+    size, scout_count = weigh(words, numbering.mean_degree)
+    return Frontier(size, words=words).smaller(numbering.n_words), scout_count
+
+
+def join_found(numbering: Numbering, pieces: Sequence[Frontier]) -> Frontier:
+    """What partitions found among their own rows: nothing can be there twice."""
+    size = sum(piece.size for piece in pieces)
+    if 4 * size <= 8 * numbering.n_words:
+        return Frontier(size, ids=np.concatenate([piece.as_list() for piece in pieces]))
+    return Frontier(size, words=_bitmap_of(numbering, pieces))
+
+
+def _bitmap_of(numbering: Numbering, pieces: Sequence[Frontier]) -> np.ndarray:
+    """A bitmap over all vertices of what was found."""
+    words = np.zeros(numbering.n_words, np.uint64)
+    for piece in pieces:
+        if piece.words is None:
+            mark(words, ensure_owned(piece.as_list()))
+        else:
+            there = words[piece.first_word : piece.first_word + piece.words.size]
+            np.bitwise_or(there, piece.words, out=there)
+    return words
+
+
+def count_arcs(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
+    """How many arcs leave a frontier, counted: where rows are in no order, means say little."""
+    if numbering.n_partitions == 1:  # the frontier is still where it was found
+        get = numbering.memory.get
+        found = Frontier(
+            found.size,
+            ids=None if found.ids is None else get(found.ids[: found.size]),
+            words=None if found.words is None else get(found.words),
+        )
+    return int(degree[found.as_list()].sum(dtype=np.int64))

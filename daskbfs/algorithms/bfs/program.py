@@ -17,18 +17,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from daskbfs.algorithms.bfs.direction import Choice, Implementation, Policy, Summary
-from daskbfs.algorithms.bfs.frontier import Frontier
+from daskbfs.algorithms.bfs.frontier import Frontier, count_arcs, join_found, unite_found
+from daskbfs.algorithms.bfs.sliding import (
+    begin_exact,
+    can_slide,
+    leave_exact,
+    make_exact,
+    search_levels,
+    unreached,
+)
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.engine.program import Part
 from daskbfs.graph.graph import Outline
-from daskbfs.kernels.buffers import ensure_owned
-from daskbfs.kernels.frontier import first_orphan, mark, outsiders, unite, weigh
+from daskbfs.kernels.frontier import first_orphan, outsiders
 from daskbfs.kernels.threads import n_threads
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Direction
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
-from daskbfs.telemetry.levels import LevelTable, Work
+from daskbfs.telemetry.levels import LevelTable, SpanWork, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,12 @@ class SearchReply:
 
     found: tuple[Frontier, ...]
     scout_count: float
+    n_levels: int = 1
+    """Levels that were searched: several where the partition is alone."""
+    searched_arcs: float | None = None
+    """Arcs that left the frontiers of all these levels; None: those of the message."""
+    wanted: tuple[int, ...] | None = None
+    """Targets that none of these levels reached; None: those of the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,11 @@ class BFS:
     policy: Policy
     depth_limit: int | None = None
     targets: tuple[int, ...] | None = None
+    top_down_below: float = 0.0
+    """A top-down search stays so, without asking the policy, while fewer arcs leave a frontier."""
     serial_arcs: int = 4096
+    clear_rows: int = 0
+    """Graphs of so many rows begin with cleared parents, so that levels can run in one call."""
     choice: Choice | None = None
     """Between partitions and their mirrors; None leaves these idle."""
     subject: str = ""
@@ -113,7 +130,8 @@ class BFS:
             wanted = tuple(v for v in wanted if not frontier.holds(v))
         done = not frontier.size or level == self.depth_limit or wanted == ()
         kind = LastSearchMessage if done else SearchMessage
-        if not done:
+        small = summary.scout_count < self.top_down_below
+        if not done and not (small and direction is Direction.TOP_DOWN):
             direction = self.policy(direction, summary)
         implementation = None
         if numbering.mirrored and self.choice is not None:
@@ -131,13 +149,24 @@ class BFS:
         if partition.rows.start <= self.source < partition.rows.stop:
             vertex = partition.numbering.vertex[self.source]
             state.parent[self.source - partition.first] = vertex
+        if can_slide(partition) and (
+            partition.numbering.even or partition.n_rows <= self.clear_rows
+        ):
+            begin_exact(partition, state, self.source)
         return state
 
     def compute(
         self, partition: Partition, state: SearchState, message: SearchMessage
-    ) -> tuple[SearchReply, Work]:
-        """Search one level."""
+    ) -> tuple[SearchReply, Work | SpanWork]:
+        """Search one level, or where the partition is alone as many as stay small."""
         frontier = message.frontier
+        if message.direction is Direction.TOP_DOWN and can_slide(partition):
+            if not state.exact and frontier.words is not None:
+                make_exact(state, frontier)
+            if state.exact:
+                return self._search_levels(partition, state, message)
+        if state.exact:
+            leave_exact(state)
         here = self._receive(partition, message)
         if _waits(partition, message):
             self._enter(partition, state, here)
@@ -160,6 +189,24 @@ class BFS:
             direction=message.direction,
         )
         return SearchReply(() if found is None else (found,), scout_count), work
+
+    def _search_levels(
+        self, partition: Partition, state: SearchState, message: SearchMessage
+    ) -> tuple[SearchReply, SpanWork]:
+        """Search top-down until many arcs leave the frontier, or the search is over."""
+        limit, wanted = self.depth_limit, message.wanted
+        found, scout_count, work = search_levels(
+            partition,
+            state,
+            most_levels=None if limit is None else limit - message.level,
+            most_arcs=self.top_down_below,
+            serial_arcs=self.serial_arcs,
+            wanted=wanted,
+        )
+        if wanted is not None:
+            wanted = unreached(state, wanted)
+        searched = float(work.edges_examined.sum())
+        return SearchReply((found,), scout_count, work.n_levels, searched, wanted), work
 
     def _receive(self, partition: Partition, message: SearchMessage) -> Frontier:
         """The frontier in the partition's memory; alone, only the first comes from elsewhere."""
@@ -290,7 +337,7 @@ class BFS:
             return replies[0]
         pieces = [piece for reply in replies for piece in reply.found]
         if len(pieces) > 1 and pieces[0].ids is not None:  # found top-down, perhaps twice
-            union, _ = _unite(numbering, pieces)  # less to send
+            union, _ = unite_found(numbering, pieces)  # less to send
             pieces = [union]
         found = tuple(
             piece.smaller(numbering.n_words if piece.words is None else piece.words.size)
@@ -307,15 +354,19 @@ class BFS:
         if numbering.n_partitions == 1:
             (found,) = pieces
         elif message.direction is Direction.TOP_DOWN:
-            found, scout_count = _unite(numbering, pieces)
+            found, scout_count = unite_found(numbering, pieces)
         else:
-            found = _join(numbering, pieces)
+            found = join_found(numbering, pieces)
         if numbering.degree is not None:
-            scout_count = _count_arcs(numbering, numbering.degree, found)
-        summary = message.summary.after(message.direction, found.size, scout_count)
-        return self._decide(
-            numbering, message.level + 1, found, message.direction, summary, message.wanted
+            scout_count = count_arcs(numbering, numbering.degree, found)
+        first = replies[0]
+        level, wanted = message.level + first.n_levels, message.wanted
+        if first.wanted is not None:
+            wanted = first.wanted
+        summary = message.summary.after(
+            message.direction, found.size, scout_count, first.searched_arcs
         )
+        return self._decide(numbering, level, found, message.direction, summary, wanted)
 
     def is_done(self, message: SearchMessage) -> bool:
         """Whether the frontier is empty, or a limit or all targets are reached."""
@@ -323,6 +374,8 @@ class BFS:
 
     def close(self, partition: Partition, state: SearchState, message: SearchMessage) -> None:
         """Visit what others found last, and forget what never was a parent."""
+        if state.exact:
+            return
         self._enter(partition, state, self._receive(partition, message))
         _kernels(partition).forget_unvisited(
             state.parent, state.visited[partition.words], n_threads()
@@ -382,58 +435,7 @@ def _alone(partition: Partition) -> bool:
     return partition.numbering.n_partitions == 1
 
 
-def _count_arcs(numbering: Numbering, degree: np.ndarray, found: Frontier) -> int:
-    """How many arcs leave a frontier, counted: where rows are in no order, means say little."""
-    if numbering.n_partitions == 1:  # the frontier is still where it was found
-        get = numbering.memory.get
-        found = Frontier(
-            found.size,
-            ids=None if found.ids is None else get(found.ids[: found.size]),
-            words=None if found.words is None else get(found.words),
-        )
-    return int(degree[found.as_list()].sum(dtype=np.int64))
-
-
 def _waits(partition: Partition, message: SearchMessage) -> bool:
     """Whether this level is for a partition's mirror to search, or for its owner."""
     chosen = message.implementation
     return partition.mirror is not (chosen is not None and chosen.on_mirrors)
-
-
-def _unite(numbering: Numbering, pieces: Sequence[Frontier]) -> tuple[Frontier, float]:
-    """What was found in several places, without duplicates, and about how many arcs leave it."""
-    total = sum(piece.size for piece in pieces)
-    if 4 * total <= 8 * numbering.n_words:
-        seen = numbering.arrays.take(numbering.n_words, np.uint64)
-        seen[:] = 0
-        union = np.empty(total, np.uint32)
-        size, scout_count = 0, 0.0
-        for piece in pieces:
-            size, arcs = unite(
-                ensure_owned(piece.as_list()), seen, numbering.mean_degree, union, size
-            )
-            scout_count += arcs
-        return Frontier(size, ids=union[:size]), scout_count
-    words = _bitmap_of(numbering, pieces)
-    size, scout_count = weigh(words, numbering.mean_degree)
-    return Frontier(size, words=words).smaller(numbering.n_words), scout_count
-
-
-def _join(numbering: Numbering, pieces: Sequence[Frontier]) -> Frontier:
-    """What partitions found among their own rows: nothing can be there twice."""
-    size = sum(piece.size for piece in pieces)
-    if 4 * size <= 8 * numbering.n_words:
-        return Frontier(size, ids=np.concatenate([piece.as_list() for piece in pieces]))
-    return Frontier(size, words=_bitmap_of(numbering, pieces))
-
-
-def _bitmap_of(numbering: Numbering, pieces: Sequence[Frontier]) -> np.ndarray:
-    """A bitmap over all vertices of what was found."""
-    words = np.zeros(numbering.n_words, np.uint64)
-    for piece in pieces:
-        if piece.words is None:
-            mark(words, ensure_owned(piece.as_list()))
-        else:
-            there = words[piece.first_word : piece.first_word + piece.words.size]
-            np.bitwise_or(there, piece.words, out=there)
-    return words

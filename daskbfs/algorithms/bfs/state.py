@@ -16,7 +16,8 @@ class SearchState(LevelState):
     """
 
     __slots__ = (
-        "bitmaps", "claims", "elsewhere", "missing", "parent", "queues", "visited",
+        "bitmaps", "claims", "elsewhere", "exact", "head", "marked", "missing", "parent", "queues",
+        "tail", "visited",
     )  # fmt: skip
 
     def __init__(self, partition: Partition) -> None:
@@ -32,6 +33,12 @@ class SearchState(LevelState):
         self.missing = 0
         """Own rows that others found: visited, but without a parent yet."""
         self.claims: list[np.ndarray] = []
+        self.exact = False
+        """Whether ``parent`` is NONE where a row is unvisited; else ``visited`` alone tells."""
+        self.head = self.tail = 0
+        """Where the frontier begins and ends in the first queue, while levels slide through it."""
+        self.marked = 0
+        """How many rows of that queue ``visited`` knows of."""
 
     @property
     def arrays(self) -> list[np.ndarray]:

@@ -33,7 +33,8 @@ from daskbfs.machine.atomic_file import require_target, whole_file
 from daskbfs.names import Device
 from daskbfs.plotting.pictures import require_matplotlib
 from daskbfs.progress import Progress, bars
-from daskbfs.telemetry.levels import EMULATED_NOTE, html_table
+from daskbfs.telemetry.html_table import html_table
+from daskbfs.telemetry.levels import EMULATED_NOTE
 
 PAPERS = {
     "000": "Sallinen, Gharaibeh, Ripeanu: Accelerating Direction-Optimized Breadth First Search "

@@ -59,7 +59,7 @@ class WholeGraph:
             program.warm_kernels(dtype, 1, [self.partition])
             self.warmed.add(type(program))
 
-    def expect_levels(self, algorithm: str, n: int) -> None:
+    def expect_supersteps(self, algorithm: str, n: int) -> None:
         """Nothing is prepared ahead here."""
 
 

@@ -1,6 +1,7 @@
 """The waves driver: for each level one task on each worker, then a gather on the coordinator.
 
-Levels are submitted ahead, and every task is on its worker before its turn comes: messages travel
+Where a partition is alone, one wave covers as many levels as one kernel call runs.
+Waves are submitted ahead, and every task is on its worker before its turn comes: messages travel
 by mail (:mod:`daskbfs.engine.exchange.mail`), so neither the client nor the scheduler stands
 between two levels.
 """
@@ -23,9 +24,9 @@ from daskbfs.engine.tasks import compute_level, gather_level, open_states, settl
 
 Key = tuple[str | int, ...]
 _MANY = 2**31
-_FEW_LEFT = 2  # levels ahead of the run: time to submit more
-_FIRST = 2**40  # priority: a worker runs the tasks of a run in the order of their levels
-_TURNS = 3  # of a level: wave, gather, and the aggregation where a run is expected to end
+_FEW_LEFT = 2  # waves ahead of the run: time to submit more
+_FIRST = 2**40  # priority: a worker runs the tasks of a run in the order of their waves
+_TURNS = 3  # of a wave: wave, gather, and the aggregation where a run is expected to end
 
 
 class _Tasks:
@@ -81,13 +82,13 @@ class _Waves:
         self.attempt = attempt
         self.workers = attempt.workers
         self.shares = placed.shares(threads)
-        self.n_levels = 0
-        """Levels submitted so far."""
-        expected = placed.expected_levels(program.algorithm) or _MANY
+        self.n_waves = 0
+        """Waves submitted so far."""
+        expected = placed.expected_supersteps(program.algorithm) or _MANY
         self.expected = min(expected, config.get("waves.levels-ahead"))
-        """Levels that the run will take, going by the one before."""
+        """Waves that the run will take, going by the one before."""
         self.held: list[Future] = []
-        """Keeps levels ahead alive until the run is over."""
+        """Keeps waves ahead alive until the run is over."""
 
     async def run(self) -> RemoteResult:
         """Run all levels, and bring results to the rows that they belong to."""
@@ -163,15 +164,15 @@ class _Waves:
 
     def _add_levels(self, tasks: _Tasks, n: int) -> list[Key]:
         """Add waves and gathers for some levels, in the order in which they should start."""
-        run, first = self.attempt.run, self.n_levels
-        self.n_levels += n
+        run, first = self.attempt.run, self.n_waves
+        self.n_waves += n
         keys: list[Key] = []
-        for level in range(first, self.n_levels):
-            turn = _FIRST - _TURNS * level
+        for wave in range(first, self.n_waves):
+            turn = _FIRST - _TURNS * wave
             for w, worker in enumerate(self.workers):
-                keys.append(tasks.add(worker, (run, level, w), turn - 1, compute_level, run, level))
+                keys.append(tasks.add(worker, (run, wave, w), turn - 1, compute_level, run, wave))
             coordinator = self.attempt.coordinator
-            keys.append(tasks.add(coordinator, (run, level), turn - 2, gather_level, run, level))
+            keys.append(tasks.add(coordinator, (run, wave), turn - 2, gather_level, run, wave))
         return keys
 
 
