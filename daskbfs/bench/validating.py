@@ -25,10 +25,7 @@ from daskbfs.validation.validate import validate
 
 
 @click.command()
-@options.scale_option(22)
-@options.rounds_option(5)
-@options.json_option
-@options.quiet_option
+@options.timing_options(scale=22, rounds=5)
 def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     """Time the five checks on trees of a Kronecker graph."""
     with bars(quiet=quiet) as progress:

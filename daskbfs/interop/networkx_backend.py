@@ -206,20 +206,6 @@ def can_run(name: str, args: Any, kwargs: Mapping[str, Any]) -> bool | str:
     return True
 
 
-def _edges(
-    graph: BackendGraph,
-    source: Any,
-    depth_limit: int | None,
-    sort_neighbors: Any,
-    *,
-    reverse: bool = False,
-) -> Iterator[tuple[Any, Any]]:
-    """Edges of the tree, in the order of the walk."""
-    if sort_neighbors is not None:  # told at once, so that networkx can do it itself
-        raise NotImplementedError("daskbfs knows no sort_neighbors")
-    return _walked_edges(graph, source, depth_limit, reverse)
-
-
 def _walked_edges(
     graph: BackendGraph, source: Any, depth_limit: int | None, reverse: bool
 ) -> Iterator[tuple[Any, Any]]:
@@ -245,21 +231,17 @@ def bfs_edges(
     depth_limit: int | None = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """As networkx's."""
-    return _edges(G, source, depth_limit, sort_neighbors, reverse=reverse)
+    """As networkx's: edges of the tree, in the order of the walk."""
+    if sort_neighbors is not None:  # refused at once, so that networkx can do it itself
+        raise NotImplementedError("daskbfs knows no sort_neighbors")
+    return _walked_edges(G, source, depth_limit, reverse)
 
 
-def bfs_tree(
-    G: BackendGraph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: int | None = None,
-    sort_neighbors: Any = None,
-) -> Any:
-    """As networkx's; the tree is a graph of networkx."""
+def bfs_tree(G: BackendGraph, source: Any, *arguments: Any, **options: Any) -> Any:
+    """As networkx's, with what ``bfs_edges`` takes; the tree is a graph of networkx."""
     tree = nx.DiGraph()
     tree.add_node(source)
-    tree.add_edges_from(_edges(G, source, depth_limit, sort_neighbors, reverse=reverse))
+    tree.add_edges_from(bfs_edges(G, source, *arguments, **options))
     return tree
 
 
@@ -267,7 +249,7 @@ def bfs_predecessors(
     G: BackendGraph, source: Any, depth_limit: int | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, Any]]:
     """As networkx's."""
-    edges = _edges(G, source, depth_limit, sort_neighbors)
+    edges = bfs_edges(G, source, False, depth_limit, sort_neighbors)
     return ((child, parent) for parent, child in edges)
 
 
@@ -275,7 +257,7 @@ def bfs_successors(
     G: BackendGraph, source: Any, depth_limit: int | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, list[Any]]]:
     """As networkx's."""
-    return _families(source, _edges(G, source, depth_limit, sort_neighbors))
+    return _families(source, bfs_edges(G, source, False, depth_limit, sort_neighbors))
 
 
 def _families(source: Any, edges: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, list[Any]]]:
