@@ -2,6 +2,11 @@
 
 Kernel 2 is timed from before the search until the parent array stands in the caller's memory, in
 the vertices of the input. Every tree is checked against the input edges, outside the clock.
+
+A run that cannot keep the edges subtracts from construction only what the quickest worker took to
+make them. Nothing is kept between searches but buffers and compiled kernels: the number of levels
+that the waves driver expects is forgotten. Kernel 2 includes the assembly of the dense array in the
+caller's memory, which ``seconds`` of ``daskbfs run`` does not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""The partitions of a graph as they lie on a cluster, from one change of workers to the next."""
+"""The partitions of a graph as they lie on a cluster, from one change of workers to the next.
+
+Recovery does not rely on Dask's lineage: what was sent to a worker is forgotten once a partition is
+made of it, and a lost partition is made again from the graph. Dask keeps statistics of every task
+group for ever, and begins another with each name that comes back. So task names are the same for
+all runs of a graph, which keeps one task of each name (``anchors``): after 1,000 searches the
+scheduler has as much memory as after 10. Names carry the graph, because Dask binds a task group to
+the span of its first task; people see the plain names.
+"""
 
 from __future__ import annotations
 

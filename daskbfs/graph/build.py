@@ -4,6 +4,11 @@ The first pass over the edges counts degrees; vertices are then numbered by decr
 second pass fills the rows, which are sorted and rid of duplicates in place. Degrees for the
 numbering count duplicates (they are not known yet), self-loops never. At the most, the rows and a
 few blocks of edges stand in memory. Other orders, of vertices and within rows: ``locality``.
+
+Self-loops and duplicates are dropped, and isolated vertices have no row. A self-loop counts twice
+in the input degree of its vertex: the input edges of a component, by which Graph500 counts TEPS,
+are half the sum of these. Since the numbering does not see which edges are duplicates, rows are
+only nearly sorted by their final length.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Kernel 1 reads a stream once to count and once to fill, so that the edges never stand in memory
 beside the graph that is made of them.
+
+Streams of text are parsed slowly, so the edges of the first pass are remembered, as far as a share
+of the free memory holds them (``construction.remember-share``), in 32 bits where ids allow.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Networkx converts a graph once, and keeps what it got with the graph. Nodes may 
 a number for each node (distances, components, ranks) is found by our searches, with the driver in
 ``nx.config.backends.daskbfs.driver``. Where the order of nodes is part of the answer it is that of
 networkx: a walk in the order of its queue, over rows in the order of its adjacency; that takes less
-time than making Python's tuples of what it finds.
+time than making Python's tuples of what it finds (``kron:16``: 8 of 33 ms). Parents of our searches
+would not do there: they are any parent of the level before, and networkx's own tests compare lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Where graph files are: on this machine, or wherever fsspec reaches (``s3://``, ``https://``)."""
+"""Where graph files are: on this machine, or wherever fsspec reaches (``s3://``, ``https://``).
+
+A location pickles to workers. Errors of fsspec may be anything; they become ``OSError``.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,13 @@
 
 A report is one more message on a stream that is there anyway; no code waits for it. A run that
 is over sooner than the first report of its worker is told of by its client alone.
+
+A run that is over is reported in one record, which travels with the next message that the client
+sends: waking the stream for it alone cost 0.3 ms. A run that takes longer than
+``telemetry.live-seconds`` is reported on the way by the task that gathers its levels. A scheduler
+ends a stream by which an operation comes that it does not know, so each placement first registers
+the recorder there, and reports nothing where that fails. Dask's ``log_event`` was not taken: its
+topics keep 100,000 events.
 """
 
 from __future__ import annotations

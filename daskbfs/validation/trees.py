@@ -3,6 +3,13 @@
 A check against the rows of a graph cannot see an edge that its construction lost. So trees can also
 be checked against the input edges: several in one pass, since making or reading these, and missing
 the cache for each, is what takes the time.
+
+The check works by vertex, not by row, so it shares nothing with the graph but the ids. Parents and
+levels of 16 trees stand side by side, a cache line of parents to a vertex. An edge that was seen
+replaces the parent by SEEN, so no second array is touched. Nothing in the loop branches on what it
+has loaded: with branches, misses did not overlap, and a pass over one tree of scale 22 took 2.0 s
+instead of 1.3, before loops were unrolled. ``python -m daskbfs.bench.validating --scale 22`` on
+2 cores of an Intel Xeon: 0.7 to 1.0 s for one tree, 4.6 to 7 s for 16.
 """
 
 from __future__ import annotations

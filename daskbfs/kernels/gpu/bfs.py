@@ -20,7 +20,6 @@ import numpy as np
 from numba import cuda
 
 from daskbfs.kernels.gpu.launch import array_module, launch, launch_blocks
-from daskbfs.kernels.gpu.pagerank import pull_rows, settle_ranks
 from daskbfs.kernels.vertex_numbers import NONE
 
 SCAN_THREADS = 64
@@ -264,8 +263,7 @@ def find_work(visited, next_frontier, first_words, busy):
 
 KERNELS = (
     expand_rows, test_hubs, search_rows, scan_words, write_vertices, mark_vertices, enter_rows,
-    enter_vertices, forget_rows, adopt_parents, find_work, search_rows_cached, pull_rows,
-    settle_ranks,
+    enter_vertices, forget_rows, adopt_parents, find_work, search_rows_cached,
 )  # fmt: skip
 """All kernels, for code that compiles or checks them."""
 
