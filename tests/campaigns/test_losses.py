@@ -84,7 +84,7 @@ def test_a_worker_that_stops_silently_is_lost_after_a_while(crew, crew_graph, kr
         assert STOP_SECONDS - 1 < seconds < STOP_SECONDS + 3
     finally:
         os.kill(pid, signal.SIGCONT)
-    # it comes back with an old state, and disturbs nobody
+    # it comes back with an old state, and disturbs no search
     for source in kron14.random_sources(4):
         check(kron14, int(source), daskbfs.bfs(crew_graph, int(source)))
     del result
@@ -117,7 +117,7 @@ def test_a_nannys_worker_is_restarted_and_used_again(kron14):
         placed = daskbfs.distribute(kron14, client)
         source = int(kron14.random_sources(1)[0])
         check(kron14, source, daskbfs.bfs(placed, source))
-        for pid in client.run(os.getpid).values():  # all at once: nobody is left
+        for pid in client.run(os.getpid).values():  # all at once: no worker is left
             os.kill(pid, signal.SIGKILL)
         result, seconds = timed_search(placed, source)
         check(kron14, source, result)
