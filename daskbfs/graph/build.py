@@ -28,7 +28,7 @@ from daskbfs.graph.degrees import (
     choose_ids,
     largest_id,
     name_errors,
-    require_room,
+    require_construction_memory,
     tally,
 )
 from daskbfs.graph.edge_stream import Block, EdgeStream, Origin, Remembered
@@ -82,13 +82,13 @@ def build_outline(origin: Origin, progress: Progress = silent) -> RemoteGraph:
     locality = Locality.from_config()
     with name_errors(origin.name):
         if stream.n_vertices is not None:
-            require_room(stream.n_vertices, stream.n_edges)
+            require_construction_memory(stream.n_vertices, stream.n_edges)
         counts = tally(stream, directed, progress)
         if counts is None or counts.too_sparse:
             ids = choose_ids(*collect_ids(stream, progress))
             counts = tally(stream, directed, progress, ids)
         assert counts is not None
-        require_room(counts.ids.n_vertices, counts.n_edges)
+        require_construction_memory(counts.ids.n_vertices, counts.n_edges)
     return outline_of(counts, origin, locality)
 
 

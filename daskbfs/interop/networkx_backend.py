@@ -120,7 +120,7 @@ class BackendGraph:
         found: np.ndarray = bfs(self.graph, source, driver=driver, depth_limit=depth_limit).level
         return found
 
-    def named(self, places: np.ndarray) -> list[Any]:
+    def nodes_at(self, places: np.ndarray) -> list[Any]:
         """The nodes at some places."""
         nodes = self.nodes
         return [nodes[place] for place in places.tolist()]
@@ -195,7 +195,7 @@ def convert_to_nx(value: Any, **_: Any) -> Any:
     made = kinds[value.is_directed()][value.is_multigraph()](**value.attributes)
     made.add_nodes_from(value.nodes)
     heads, tails = value.edges
-    made.add_edges_from(zip(value.named(heads), value.named(tails), strict=True))
+    made.add_edges_from(zip(value.nodes_at(heads), value.nodes_at(tails), strict=True))
     return made
 
 
@@ -214,7 +214,7 @@ def _walked_edges(
     start = graph.place(source, nx.NetworkXError, f"The node {source} is not in the {kind}.")
     rows = graph.predecessors if reverse else graph.successors
     found = Walk.of(rows, [start], _last_level(depth_limit))
-    parents, children = graph.named(found.parent[1:]), graph.named(found.order[1:])
+    parents, children = graph.nodes_at(found.parent[1:]), graph.nodes_at(found.order[1:])
     yield from zip(parents, children, strict=True)
 
 
@@ -284,7 +284,7 @@ def bfs_layers(G: BackendGraph, sources: Any) -> Iterator[list[Any]]:
     found = Walk.of(G.successors, starts)
     ends = np.cumsum(np.bincount(found.level))
     for nodes in np.split(found.order, ends)[:-1]:
-        yield G.named(nodes)
+        yield G.nodes_at(nodes)
 
 
 def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[Any]:
@@ -292,7 +292,7 @@ def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[
     start = G.place(source, nx.NetworkXError, f"The node {source} is not in the graph.")
     if not 0 <= distance < _EVERY_LEVEL or distance != int(distance):
         return set()
-    return set(G.named(np.flatnonzero(G.level(start, int(distance)) == distance)))
+    return set(G.nodes_at(np.flatnonzero(G.level(start, int(distance)) == distance)))
 
 
 def single_source_shortest_path_length(
@@ -304,7 +304,7 @@ def single_source_shortest_path_length(
     level = G.level(start, None if last == _EVERY_LEVEL else last)
     reached = np.flatnonzero(level >= 0)
     nearest = reached[np.argsort(level[reached], kind="stable")]
-    return dict(zip(G.named(nearest), level[nearest].tolist(), strict=True))
+    return dict(zip(G.nodes_at(nearest), level[nearest].tolist(), strict=True))
 
 
 def _components(graph: BackendGraph) -> list[np.ndarray]:
@@ -339,7 +339,7 @@ def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """As networkx's."""
     _require_undirected(G)
     for component in _components(G):
-        yield set(G.named(component))
+        yield set(G.nodes_at(component))
 
 
 def number_connected_components(G: BackendGraph) -> int:
@@ -360,7 +360,7 @@ def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
     """As networkx's."""
     _require_undirected(G)
     start = G.place(n, KeyError, n)
-    return set(G.named(np.flatnonzero(G.level(start) >= 0)))
+    return set(G.nodes_at(np.flatnonzero(G.level(start) >= 0)))
 
 
 def pagerank(

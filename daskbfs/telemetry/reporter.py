@@ -43,7 +43,7 @@ def quietly() -> Iterator[None]:
 
 
 class Reporter:
-    """A client's line to the recorder on its scheduler; silent once that is another one.
+    """Sends a client's reports to the recorder on its scheduler; nothing once that is another one.
 
     A scheduler that does not know our operation would end the client's stream.
     """
@@ -88,7 +88,7 @@ class Reporter:
 
 
 async def reporter_for(client: Client) -> Reporter | None:
-    """A line to the scheduler; None where telemetry is off, or the scheduler cannot record.
+    """A client's reporter; None where telemetry is off, or the scheduler cannot record.
 
     An operation that it does not know would end the client's stream: so it is asked first, each
     time that partitions are put anywhere.

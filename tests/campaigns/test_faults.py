@@ -229,7 +229,7 @@ def star():
 
 @functools.cache
 def one_way():
-    """A directed graph, with vertices that point to nobody, and long rows."""
+    """A directed graph, with vertices without arcs out of them, and long rows."""
     edges = np.random.default_rng(1).integers(0, 400, size=(9000, 2)) // [1, 4]
     return daskbfs.from_edges(edges[edges[:, 0] % 3 > 0], directed=True)
 
@@ -297,7 +297,7 @@ def caught_by(name):
         for line in fault.caught_by if fault is not None else LINES:
             try:
                 LINES[line]()
-            except Exception as error:  # whatever it is, somebody would see it
+            except Exception as error:  # whatever it is, a user would see it
                 return " ".join([f"{line}:", type(error).__name__, *str(error).splitlines()[:1]])
         return ""
     finally:

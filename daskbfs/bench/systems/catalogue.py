@@ -289,7 +289,7 @@ def _adaptive() -> Iterator[System]:
     yield _engine("adaptive-cpu", "002", "the same rules, TC or BC", alone)
 
 
-def chosen(
+def choose_systems(
     patterns: Sequence[str] = (),
     papers: Sequence[str] = (),
     *,

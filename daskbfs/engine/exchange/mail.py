@@ -125,21 +125,21 @@ class Mailbox:
         while not ready():
             if self._changed.wait(patience_seconds):
                 continue
-            if not _wanted():
+            if not _is_wanted():
                 raise Abandoned("the run was cancelled")
             _let_others_in()
             patience_seconds = _LOOK_SECONDS
 
 
-def _wanted() -> bool:
+def _is_wanted() -> bool:
     """Whether the result of the current task is still wanted."""
     worker = get_worker()
     task = worker.state.tasks.get(worker.get_current_task())
     running = task is not None and task.state in ("executing", "long-running")
-    return running and not _leaving(worker)
+    return running and not _is_leaving(worker)
 
 
-def _leaving(worker: Any) -> bool:
+def _is_leaving(worker: Any) -> bool:
     """Whether a worker is on its way out, or gone."""
     return worker.status in (Status.closing, Status.closed, Status.failed)
 
@@ -258,7 +258,7 @@ class Mailboxes:
         """
         box = self.box(attempt.run)
         cancelled = isinstance(error, Abandoned)
-        if not box.reported and not (cancelled and _leaving(self._worker)):
+        if not box.reported and not (cancelled and _is_leaving(self._worker)):
             box.reported = True
             topic, content = (_OVER, None) if cancelled else (_ERROR, _portable(error))
             for worker in attempt.workers:
