@@ -1,4 +1,4 @@
-"""The only lists of what has a name: directions, devices, drivers, strategies, policies, formats.
+"""The only lists of what has a name: devices, drivers, strategies, algorithms, policies, formats.
 
 The command line completes and checks words by them, so nothing heavy is imported here; what stands
 behind a name is found by a table in the package that has it, and tests compare the two.
@@ -13,6 +13,9 @@ DRIVERS = ("auto", "direct", "resident", "waves")
 
 STRATEGIES = ("high", "low", "random", "mirror")
 """How rows are dealt to partitions: :mod:`daskbfs.partition.strategy`."""
+
+ALGORITHMS = ("bfs", "pagerank")
+"""What strategy ``auto`` chooses for: :mod:`daskbfs.partition.strategy`."""
 
 POLICIES = ("beamer", "coordinator", "adaptive", "top_down", "bottom_up")
 """How a level's direction is chosen: :mod:`daskbfs.algorithms.bfs.direction`."""

@@ -1,6 +1,6 @@
 """Telling how far long work has come: a callback on the way down, bars at the top.
 
-Work in other processes is posted on a board there, which a process that waits for it can read.
+A worker publishes how far its work has come in its own process, where the client asks for it.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ class Standing:
     total: int
 
 
-_board: dict[str, Standing] = {}
+_published: dict[str, Standing] = {}
 
 
 @contextlib.contextmanager
-def posted(work: str) -> Iterator[Progress]:
-    """Progress that is posted on this process's board, for as long as the work goes on."""
+def publish_progress(work: str) -> Iterator[Progress]:
+    """A callback whose news this process keeps for others to read, as long as the work goes on."""
 
-    def post(phase: str, done: int, total: int) -> None:
-        _board[work] = Standing(phase, done, total)
+    def publish(phase: str, done: int, total: int) -> None:
+        _published[work] = Standing(phase, done, total)
 
     try:
-        yield post
+        yield publish
     finally:
-        _board.pop(work, None)
+        _published.pop(work, None)
 
 
-def board(prefix: str) -> dict[str, Standing]:
-    """How far the works have come that go on in this process and have names that begin so."""
-    return {work: now for work, now in list(_board.items()) if work.startswith(prefix)}
+def published_progress(prefix: str) -> dict[str, Standing]:
+    """How far work in this process has come, by its name: all whose name begins so."""
+    return {work: now for work, now in list(_published.items()) if work.startswith(prefix)}
 
 
-class Chorus:
-    """The same work in several places, told as one."""
+class JoinedProgress:
+    """The same work in several places, reported to one callback as one."""
 
     def __init__(self, n_places: int, progress: Progress) -> None:
         self._n_places = n_places
         self._progress = progress
         self._phases: dict[str, dict[str, Standing]] = {}
 
-    def hear(self, place: str, now: Standing) -> None:
+    def update(self, place: str, now: Standing) -> None:
         """Take in how far the work has come in one place."""
         for phase, standings in self._phases.items():
             if phase != now.phase and place in standings:  # it has gone on from there

@@ -102,7 +102,7 @@ def test_the_changelog_names_this_version():
     assert f"## {daskbfs.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_the_door_shows_its_names():
+def test_dir_lists_the_public_names():
     assert set(daskbfs.__all__) == {"__version__", *dir(daskbfs)}
     with pytest.raises(AttributeError, match="No daskbfs attribute nothing"):
         _ = daskbfs.nothing

@@ -6,25 +6,32 @@ import dask
 import pytest
 
 import daskbfs
-from daskbfs.progress import Chorus, Standing, bars, board, posted, silent
+from daskbfs.progress import (
+    JoinedProgress,
+    Standing,
+    bars,
+    publish_progress,
+    published_progress,
+    silent,
+)
 from tests.support.terminal import in_a_terminal
 
 
-def test_posted_work_is_on_the_board_while_it_goes_on():
-    with posted("run a") as progress:
-        assert board("run") == {}
+def test_progress_is_published_while_the_work_goes_on():
+    with publish_progress("run a") as progress:
+        assert published_progress("run") == {}
         progress("counting", 3, 10)
-        assert board("run") == {"run a": Standing("counting", 3, 10)}
-        assert board("other") == {}
-    assert board("run") == {}
+        assert published_progress("run") == {"run a": Standing("counting", 3, 10)}
+        assert published_progress("other") == {}
+    assert published_progress("run") == {}
 
 
 def test_several_places_are_told_as_one():
     told = []
-    chorus = Chorus(2, lambda *words: told.append(words))
-    chorus.hear("a", Standing("filling", 5, 10))
-    chorus.hear("b", Standing("filling", 2, 10))
-    chorus.hear("a", Standing("sorting", 1, 4))  # it has filled all, then
+    joined = JoinedProgress(2, lambda *words: told.append(words))
+    joined.update("a", Standing("filling", 5, 10))
+    joined.update("b", Standing("filling", 2, 10))
+    joined.update("a", Standing("sorting", 1, 4))  # it has filled all, then
     assert told == [
         ("filling", 5, 20),
         ("filling", 7, 20),

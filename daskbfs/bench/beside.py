@@ -97,20 +97,22 @@ def main(
     with neighbours(busy) as others, bars(quiet=quiet) as progress:
         for spec in graphs or ("kron:16", "kron:20", "kron:22", "kron:24"):
             graph = build_graph(open_origin(spec), progress)
-            work = _searches(graph, sources, driver)
-            rows.append({"work": spec, "seconds": _timed(work, others, busy, rounds)})
+            work = _make_searches(graph, sources, driver)
+            rows.append({"work": spec, "seconds": _time_beside(work, others, busy, rounds)})
             click.echo(_line(rows[-1], busy, first=len(rows) == 1))
         for spec in ranked:
             graph = build_graph(open_origin(spec), progress)
             work = [functools.partial(_ranks, graph, driver)]
-            rows.append({"work": f"pagerank {spec}", "seconds": _timed(work, others, busy, rounds)})
+            rows.append(
+                {"work": f"pagerank {spec}", "seconds": _time_beside(work, others, busy, rounds)}
+            )
             click.echo(_line(rows[-1], busy, first=len(rows) == 1))
     click.echo(f"threads wait by {describe_waiting()}")
     figures = {"driver": driver, "waiting": describe_waiting(), "rows": rows}
     options.write_report(figures, json_file)
 
 
-def _searches(graph: Graph, n: int, driver: str) -> list[Callable[[], float]]:
+def _make_searches(graph: Graph, n: int, driver: str) -> list[Callable[[], float]]:
     """Searches from some sources, each of which returns its seconds."""
     return [
         functools.partial(_search, graph, int(source), driver) for source in graph.random_sources(n)
@@ -129,7 +131,7 @@ def _ranks(graph: Graph, driver: str) -> float:
     return seconds / _ITERATIONS
 
 
-def _timed(
+def _time_beside(
     work: Sequence[Callable[[], float]], others: Neighbours, busy: int, rounds: int
 ) -> list[list[float]]:
     """Seconds of each piece of work, by the number of busy neighbours; in turns."""

@@ -100,7 +100,7 @@ def time_levels(
             views = _levels(graph, source, way, threads)
             seconds = seconds or [{} for _ in views]
             for level, view in zip(seconds, views, strict=True):
-                level[way] = min(_searching(view, way), level.get(way, math.inf))
+                level[way] = min(_search_seconds(view, way), level.get(way, math.inf))
         levels = [
             TimedLevel(view.frontier_vertices, view.mean_degree * view.frontier_vertices, times)
             for view, times in zip(views, seconds, strict=True)
@@ -110,8 +110,8 @@ def time_levels(
     return found
 
 
-def _searching(view: LevelView, way: Implementation) -> float:
-    """Kernels of the devices that search, not of those that take the frontier in."""
+def _search_seconds(view: LevelView, way: Implementation) -> float:
+    """Kernel seconds of the devices that search, not of those that merge the frontier."""
     return sum(s for device, s in view.seconds.items() if (device is Device.CPU) != way.on_mirrors)
 
 
@@ -127,13 +127,13 @@ def _levels(
 
 def propose(searches: Sequence[TimedSearch]) -> list[Proposal]:
     """Numbers for both policies that have some to fit: those that cost least."""
-    found = [_fitted(policy, SETTINGS[policy], searches) for policy in ("beamer", "adaptive")]
+    found = [_fit(policy, SETTINGS[policy], searches) for policy in ("beamer", "adaptive")]
     if Implementation.BG in searches[0].levels[0].seconds:
-        found[1] = _fitted("adaptive", DEVICE_SETTINGS, searches, found[1].proposed)
+        found[1] = _fit("adaptive", DEVICE_SETTINGS, searches, found[1].proposed)
     return found
 
 
-def _fitted(
+def _fit(
     policy: str, free: Sequence[str], searches: Sequence[TimedSearch], fixed: Numbers | None = None
 ) -> Proposal:
     now = {k: float(v) for k, v in config.get(f"direction.{policy}").items()}

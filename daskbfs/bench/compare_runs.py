@@ -83,8 +83,8 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
     """By what factor the searches of one run take longer than those of another."""
     if before.graph != after.graph:
         raise ValueError(
-            f"{before.file} and {after.file} searched other graphs, {_named(before)} and "
-            f"{_named(after)}: compare runs on the same"
+            f"{before.file} and {after.file} searched other graphs, {_describe_graph(before)} and "
+            f"{_describe_graph(after)}: compare runs on the same"
         )
     runs = (before, after)
     clock = next(c for c in _CLOCKS if all(c in trial for run in runs for trial in run.trials))
@@ -93,12 +93,12 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
     _check_work(before, after)
     if paired:
         ratios = [np.log(np.mean(new[source]) / np.mean(times)) for source, times in old.items()]
-        resamples = np.exp(spread.resampled(ratios, spread.mean))
+        resamples = np.exp(spread.resample(ratios, spread.mean))
         factor = float(np.exp(np.mean(ratios)))
     else:
         was, now = (np.concatenate([*times.values()]) for times in (old, new))
         factor = float(np.mean(now) / np.mean(was))
-        resamples = spread.resampled(now, spread.mean, 1) / spread.resampled(was, spread.mean, 2)
+        resamples = spread.resample(now, spread.mean, 1) / spread.resample(was, spread.mean, 2)
     low, high = spread.bounds(resamples)
     verdict = "faster" if high < 1 else "slower" if low > 1 else "undecided"
     return {
@@ -125,7 +125,7 @@ def _check_work(before: Run, after: Run) -> None:
             )
 
 
-def _named(run: Run) -> str:
+def _describe_graph(run: Run) -> str:
     name, n_vertices, n_edges = run.graph
     return f"{name} ({n_vertices} vertices, {n_edges} edges)"
 

@@ -70,7 +70,7 @@ def median(rows: np.ndarray) -> np.ndarray:
     return np.median(rows, axis=1)
 
 
-def resampled(
+def resample(
     values: Sequence[float] | np.ndarray, statistic: Statistic, seed: int = _SEED
 ) -> np.ndarray:
     """A statistic of many samples, drawn from the values with replacement."""
@@ -86,7 +86,7 @@ def resampled(
 
 def interval(values: Sequence[float], statistic: Statistic = mean) -> tuple[float, float] | None:
     """Where a statistic lies with 95 % confidence; None where there are too few values to tell."""
-    return bounds(resampled(values, statistic)) if len(values) >= FEWEST else None
+    return bounds(resample(values, statistic)) if len(values) >= FEWEST else None
 
 
 def bounds(resamples: np.ndarray) -> tuple[float, float]:

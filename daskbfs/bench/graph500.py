@@ -2,6 +2,11 @@
 
 Kernel 2 is timed from before the search until the parent array stands in the caller's memory, in
 the vertices of the input. Every tree is checked against the input edges, outside the clock.
+
+A run that cannot keep the edges subtracts from construction only what the quickest worker took to
+make them. Nothing is kept between searches but buffers and compiled kernels: the number of levels
+that the waves driver expects is forgotten. Kernel 2 includes the assembly of the dense array in the
+caller's memory, which ``seconds`` of ``daskbfs run`` does not.
 """
 
 from __future__ import annotations
@@ -69,8 +74,8 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """What a run takes of this machine's memory."""
+class MemoryNeed:
+    """The memory of this machine that a run needs, and what is free."""
 
     needed: int
     """Without the edges."""
@@ -80,7 +85,7 @@ class Room:
     """Whether this process makes the graph, so that it can keep the edges."""
 
     @classmethod
-    def of(cls, plan: Plan, workers: Sequence[str] | None) -> Room:
+    def of(cls, plan: Plan, workers: Sequence[str] | None) -> MemoryNeed:
         """An estimate, before anything is made; workers on this machine share its memory."""
         n, m = 2**plan.scale, plan.edgefactor * 2**plan.scale
         needed = n * (_BYTES_OF_A_SEARCH + MOST_TREES * _BYTES_PER_TREE)
@@ -132,14 +137,14 @@ def run(
     origin = plan.origin()
     stream = origin.stream
     assert isinstance(stream, RandomEdges)
-    room = Room.of(plan, None if client is None else require_workers(client))
-    room.check()
-    say(f"{origin.name} {room}")
+    memory = MemoryNeed.of(plan, None if client is None else require_workers(client))
+    memory.check()
+    say(f"{origin.name} {memory}")
     generation_seconds = 0.0
     edges: EdgeStream = stream
-    if room.keeps_edges:
+    if memory.keeps_edges:
         start = time.perf_counter()
-        edges = stored(stream, progress)
+        edges = store_edges(stream, progress)
         generation_seconds = time.perf_counter() - start
     start = time.perf_counter()
     placed = place(
@@ -152,10 +157,10 @@ def run(
     )
     construction_seconds = time.perf_counter() - start
     graph = require_graph(placed)
-    if not room.keeps_edges:  # they were made on the way, which is none of Kernel 1
+    if not memory.keeps_edges:  # they were made on the way, which is none of Kernel 1
         generation_seconds = graph.generation_seconds or 0.0
         construction_seconds -= generation_seconds
-    outcome = Outcome(plan, placed, generation_seconds, construction_seconds, room.keeps_edges)
+    outcome = Outcome(plan, placed, generation_seconds, construction_seconds, memory.keeps_edges)
     keys = search_keys(graph, stream, plan)
     if not keys:
         raise ValueError(f"{origin.name} has no vertex with an edge: take a larger --edgefactor")
@@ -187,7 +192,7 @@ def _energy(outcome: Outcome, client: Client | None, progress: Progress) -> dict
         return {"unavailable": f"{type(error).__name__}: {error}"}
 
 
-def stored(stream: RandomEdges, progress: Progress) -> ArrayEdges:
+def store_edges(stream: RandomEdges, progress: Progress) -> ArrayEdges:
     """Edges made once and kept, as the edge list of the specification is."""
     n = stream.n_edges
     edges = collect_blocks(stream.blocks(), n, lambda done: progress("generating", done, n))

@@ -164,7 +164,7 @@ def time_construction(scale: int) -> Times:
     heads, tails = np.empty(stream.n_edges, np.uint32), np.empty(stream.n_edges, np.uint32)
     stream.make(0, heads, tails)
     graph = construct(ArrayEdges(heads, tails, stream.n_vertices))
-    return _built(graph, graph.construction_seconds)
+    return _describe_construction(graph, graph.construction_seconds)
 
 
 def time_streaming(scale: int) -> Times:
@@ -172,13 +172,13 @@ def time_streaming(scale: int) -> Times:
     kronecker(8)  # warm
     start = time.perf_counter()
     graph = kronecker(scale)
-    return _built(graph, time.perf_counter() - start)
+    return _describe_construction(graph, time.perf_counter() - start)
 
 
 _CONSTRUCTIONS = {"construction": time_construction, "streaming": time_streaming}
 
 
-def _built(graph: Graph, seconds: float) -> Times:
+def _describe_construction(graph: Graph, seconds: float) -> Times:
     return {
         "seconds": seconds,
         "graph_bytes": graph.nbytes,

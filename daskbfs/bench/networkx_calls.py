@@ -25,10 +25,7 @@ _BACKENDS = ("networkx", "daskbfs")
 
 
 @click.command()
-@options.scale_option(16)
-@options.rounds_option(3)
-@options.json_option
-@options.quiet_option
+@options.timing_options(scale=16, rounds=3)
 def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     """Time functions of networkx, with and without daskbfs."""
     import networkx as nx

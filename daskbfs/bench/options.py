@@ -30,6 +30,17 @@ def rounds_option(default: int) -> Decorator:
     return click.option("--rounds", type=click.IntRange(1), default=default, show_default=True)
 
 
+def timing_options(*, scale: int, rounds: int) -> Decorator:
+    """The options of a benchmark that times some ways on one Kronecker graph, and no others."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (quiet_option, json_option, rounds_option(rounds), scale_option(scale)):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 def write_report(figures: Mapping[str, Any], json_file: str | None) -> None:
     """Write figures, and the machine that they are of, to the file of ``--json``, if any."""
     if json_file:

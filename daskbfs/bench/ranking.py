@@ -41,10 +41,7 @@ def plain_pull(indptr, indices, contribution, base, rank):  # type: ignore[no-un
 
 
 @click.command()
-@options.scale_option(22)
-@options.rounds_option(9)
-@options.json_option
-@options.quiet_option
+@options.timing_options(scale=22, rounds=9)
 def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     """Time iterations of PageRank on a Kronecker graph."""
     with bars(quiet=quiet) as progress:

@@ -45,7 +45,7 @@ def main(
 ) -> None:
     """Time the reading of a Kronecker graph's files."""
     with bars(quiet=quiet) as progress, tempfile.TemporaryDirectory() as folder:
-        files = _written(Path(folder), scale, suffixes or _FORMATS, progress)
+        files = _write_files(Path(folder), scale, suffixes or _FORMATS, progress)
         ways: dict[str, Callable[[], Any]] = {}
         for file in files:
             kind = file.name.partition(".")[2]
@@ -70,7 +70,9 @@ def main(
     options.write_report({"scale": scale, "rows": rows}, json_file)
 
 
-def _written(folder: Path, scale: int, suffixes: tuple[str, ...], progress: Progress) -> list[Path]:
+def _write_files(
+    folder: Path, scale: int, suffixes: tuple[str, ...], progress: Progress
+) -> list[Path]:
     """The files, each of the same graph."""
     first = folder / "graph.dbfs"
     converter(first)(open_origin(f"kron:{scale}"), progress)

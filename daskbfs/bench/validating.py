@@ -14,7 +14,7 @@ import click
 
 from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.bench import options
-from daskbfs.bench.graph500 import stored
+from daskbfs.bench.graph500 import store_edges
 from daskbfs.bench.trials import timed_in_turns
 from daskbfs.graph.build import construct
 from daskbfs.graph.generators import KroneckerEdges
@@ -25,14 +25,11 @@ from daskbfs.validation.validate import validate
 
 
 @click.command()
-@options.scale_option(22)
-@options.rounds_option(5)
-@options.json_option
-@options.quiet_option
+@options.timing_options(scale=22, rounds=5)
 def main(scale: int, rounds: int, json_file: str | None, quiet: bool) -> None:
     """Time the five checks on trees of a Kronecker graph."""
     with bars(quiet=quiet) as progress:
-        edges = stored(KroneckerEdges(scale, 16, 1), progress)
+        edges = store_edges(KroneckerEdges(scale, 16, 1), progress)
         graph = construct(edges, name=f"kron:{scale}", progress=progress)
         sources = [int(v) for v in graph.random_sources(MOST_TREES)]
         parents = [bfs(graph, source, driver="direct").parent.copy() for source in sources]

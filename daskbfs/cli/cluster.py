@@ -90,7 +90,7 @@ def cluster(
         page += f"/{PAGE}" if can_draw() else " (its page of searches needs 'daskbfs[dashboard]')"
         say(f"{devices} at {started.scheduler_address}, dashboard {page}")
         say(f"daskbfs run kron:20 --scheduler {started.scheduler_address}; Ctrl-C ends it")
-        with _told_in(scheduler_file, started.scheduler.identity()):
+        with _write_while_open(scheduler_file, started.scheduler.identity()):
             ended.wait()
 
 
@@ -113,7 +113,7 @@ def _security(folder: Path) -> Any:
 
 
 @contextlib.contextmanager
-def _told_in(file: str | None, identity: dict[str, Any]) -> Iterator[None]:
+def _write_while_open(file: str | None, identity: dict[str, Any]) -> Iterator[None]:
     """A file that tells clients how to connect, for as long as they can."""
     from daskbfs.machine.atomic_file import whole_file
 

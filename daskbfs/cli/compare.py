@@ -86,13 +86,13 @@ def compare(
     daskbfs compare kron:20 --system daskbfs --peer-command 'gap=./bfs -f {graph} -r {source} -n 1'
     """  # noqa: D301
     from daskbfs.bench.systems import race as side_by_side
-    from daskbfs.bench.systems.catalogue import chosen
+    from daskbfs.bench.systems.catalogue import choose_systems
     from daskbfs.bench.systems.figures import picture
     from daskbfs.plotting.pictures import check_picture, save
     from daskbfs.progress import bars
     from daskbfs.telemetry.levels import EMULATED_NOTE
 
-    systems = chosen(patterns, papers, peers=peers, commands=commands)
+    systems = choose_systems(patterns, papers, peers=peers, commands=commands)
     if listing:
         for system in systems:
             click.echo(
@@ -110,7 +110,7 @@ def compare(
             side_by_side.Course.of(
                 choice.open(word, directed=False), trials, choice.number, progress
             )
-            for word in swept(graph)
+            for word in expand_scales(graph)
         ]
         n_searches = {course.origin.name: len(course.sources) for course in courses}
         said: list[str] = []
@@ -138,7 +138,7 @@ def compare(
         raise options.Refused(f"no system came to an end; {rows[0].name}: {rows[0].failure}")
 
 
-def swept(graph: str) -> list[str]:
+def expand_scales(graph: str) -> list[str]:
     """The graphs that a word stands for: one, or those of a range of scales."""
     found = re.fullmatch(r"([\w-]+):(\d+)\.\.(\d+)", graph)
     if not found:

@@ -290,7 +290,7 @@ cluster_options = _packed(_CLUSTER_OPTIONS, Where, "where")
 
 
 def check_json(file: str | None) -> None:
-    """Refuse a file that cannot be written, before anyone works to fill it."""
+    """Refuse a file that cannot be written, before its content is computed."""
     from daskbfs.machine.atomic_file import require_target
 
     if file and file != "-":

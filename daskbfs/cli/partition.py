@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from daskbfs.cli import options
-
-_ALGORITHMS = ("bfs", "pagerank")
+from daskbfs.names import ALGORITHMS
 
 
 @click.command()
@@ -32,7 +31,7 @@ _ALGORITHMS = ("bfs", "pagerank")
 )
 @click.option("--gpu-memory", metavar="SIZE", help="Of each accelerator, for example 16GiB.")
 @options.choice_option(
-    "--algorithm", _ALGORITHMS, default="bfs", help="What --strategy auto is to serve."
+    "--algorithm", ALGORITHMS, default="bfs", help="What --strategy auto is to serve."
 )
 @options.graph_options
 @options.json_option("the figures")

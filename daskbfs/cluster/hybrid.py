@@ -60,10 +60,10 @@ class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
         dashboard_address: str = ":0",
         **options: Any,
     ) -> None:
-        which = chosen_gpus(gpus)
+        which = choose_gpus(gpus)
         if emulated_gpus:
             check_device(Device.GPU_EMULATED)
-        cpu_cores, gpu_cores = apart(_cores(), [_near(gpu) for gpu in which])
+        cpu_cores, gpu_cores = split_cores(_cores(), [_near(gpu) for gpu in which])
         workers: dict[str, Any] = {
             f"cpu-{i}": _worker(cores=cpu_cores) for i in range(n_cpu_workers)
         }
@@ -100,7 +100,7 @@ class HybridCluster(TunedClients, SpecCluster):  # type: ignore[misc]
         exempt_from_collection()
 
 
-def chosen_gpus(gpus: str | int | Sequence[int]) -> list[int]:
+def choose_gpus(gpus: str | int | Sequence[int]) -> list[int]:
     """The numbers of the GPUs that were asked for; an error where they are not there."""
     if gpus == 0:
         return []
@@ -133,7 +133,7 @@ def _visible(n: int) -> list[int]:
         ) from None
 
 
-def apart(
+def split_cores(
     cores: Sequence[int], near: Sequence[Sequence[int]]
 ) -> tuple[list[int] | None, list[list[int] | None]]:
     """Cores for CPU workers, and one for each GPU, near it where one is free.

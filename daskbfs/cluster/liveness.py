@@ -2,6 +2,12 @@
 
 Dask lets a task wait for ever when the worker that it is pinned to is gone. So code that waits
 for such a task asks the scheduler now and then; short waits end before that.
+
+A worker is lost when it is not there, when another process answers by its address, or when the
+scheduler has not heard of it for ``recovery.silent-seconds``. Searches shorter than one look
+(``recovery.look-seconds``) never ask. The first design, a scheduler plug-in that sends an event,
+was dropped: asking needs nothing on the scheduler, and a quarter of a second is little beside
+making partitions again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Our documents beside those of Dask's own dashboard, under the same prefix."""
+"""Our documents beside those of Dask's own dashboard, under the same prefix.
+
+A document belongs to one browser: two never share a bokeh model. Only the list that JupyterLab
+reads needs a private attribute of Dask's; where that is gone, the list is left alone.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class DistributedGraph:
             raise RuntimeError("the graph was released: distribute it again")
         if latest.epoch > self._placed_partitions.epoch:  # another client has moved or mended it
             before, self._placed_partitions = self._placed_partitions, latest.seen_by(self.client)
-            before.give_way(self._placed_partitions)
+            before.release_unshared(self._placed_partitions)
         return self._placed_partitions
 
     def seen_by(self, client: Client) -> DistributedGraph:
@@ -184,7 +184,10 @@ class DistributedGraph:
         if len(now) > before.n_partitions:
             placement = place(len(now), devices)
             cutting = choose_cut(
-                self.graph, placement.on(devices), self._shared.cutting.wish, _room(placement, now)
+                self.graph,
+                placement.on(devices),
+                self._shared.cutting.wish,
+                _device_bytes(placement, now),
             )
             layout = cutting.lay_out(self.graph)
         else:
@@ -197,7 +200,7 @@ class DistributedGraph:
     def release(self) -> Any:
         """Free all memory that the graph has on the cluster; it cannot be searched any more."""
         for view in list(self._shared.views.values()):
-            view._placed_partitions.give_way(None)
+            view._placed_partitions.release_unshared(None)
         self._shared.latest = None
 
     async def recover(self, broken: PlacedPartitions, silent: Collection[str]) -> None:
@@ -232,7 +235,7 @@ class DistributedGraph:
         """Put partitions elsewhere, and forget where they were."""
         placed = await place_partitions(self.graph, self.client, layout, placement, now, before)
         self._placed_partitions = self._shared.latest = placed
-        before.give_way(placed)
+        before.release_unshared(placed)
         for view in list(self._shared.views.values()):
             _ = view.placed_partitions  # other clients let go of what has moved, too
 
@@ -380,7 +383,7 @@ async def distribute_graph(
                 graph = await outline_on_workers(graph, client, now, progress)
             check_count(graph, n_partitions)
             wish = Wish(strategy, seed, cpu_share)
-            cutting = choose_cut(graph, devices, wish, _room(placement, now))
+            cutting = choose_cut(graph, devices, wish, _device_bytes(placement, now))
             layout = cutting.lay_out(graph)
             placed = await place_partitions(
                 graph, client, layout, placement, now, progress=progress
@@ -400,15 +403,15 @@ def _devices(now: Mapping[str, WorkerState]) -> dict[str, Device]:
     return {worker: state.device for worker, state in now.items()}
 
 
-def _room(placement: Placement, now: Mapping[str, WorkerState]) -> int | None:
+def _device_bytes(placement: Placement, now: Mapping[str, WorkerState]) -> int | None:
     """Bytes for each partition on an accelerator, where these are known and there is a CPU too."""
     on_cpu = [now[worker].device is Device.CPU for worker in placement.workers]
-    rooms = [
+    known = [
         state.device_bytes // len(placement.held_by(worker))
         for worker, state in now.items()
         if state.device_bytes is not None and worker in placement.workers
     ]
-    return min(rooms) if rooms and any(on_cpu) else None  # without a CPU, it is streamed
+    return min(known) if known and any(on_cpu) else None  # without a CPU, it is streamed
 
 
 async def some_workers(client: Client, without: Collection[str] = ()) -> dict[str, WorkerState]:

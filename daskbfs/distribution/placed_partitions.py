@@ -1,4 +1,12 @@
-"""The partitions of a graph as they lie on a cluster, from one change of workers to the next."""
+"""The partitions of a graph as they lie on a cluster, from one change of workers to the next.
+
+Recovery does not rely on Dask's lineage: what was sent to a worker is forgotten once a partition is
+made of it, and a lost partition is made again from the graph. Dask keeps statistics of every task
+group for ever, and begins another with each name that comes back. So task names are the same for
+all runs of a graph, which keeps one task of each name (``anchors``): after 1,000 searches the
+scheduler has as much memory as after 10. Names carry the graph, because Dask binds a task group to
+the span of its first task; people see the plain names.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +54,7 @@ from daskbfs.telemetry.reporter import Reporter, quietly, reporter_for
 
 
 class PlacedPartitions:
-    """Where each partition is; when workers come or go, another placed takes its place."""
+    """Where each partition is; when workers come or go, another such object replaces this one."""
 
     def __init__(
         self,
@@ -60,9 +68,9 @@ class PlacedPartitions:
         name: str | None = None,
     ) -> None:
         self.name = name or uuid.uuid4().hex
-        """The same for all holdings of a graph."""
+        """The same for all placements of a graph."""
         self.reporter: Reporter | None = None
-        """Whom to tell of searches."""
+        """Reports runs to the scheduler; None where it cannot record them."""
         ids = uuid.uuid4().hex, uuid.uuid4().hex
         self._span = {"name": ("daskbfs", plain_text(graph.name)), "ids": ids}
         self.graph = graph
@@ -136,8 +144,8 @@ class PlacedPartitions:
         """Whether no key that searches need is lost or cancelled."""
         return all(future.status == "finished" for future in self._needed)
 
-    def give_way(self, following: PlacedPartitions | None) -> None:
-        """Free what the placed that follows does not share; all, where none follows."""
+    def release_unshared(self, following: PlacedPartitions | None) -> None:
+        """Release what the next placement does not share; everything, where there is none."""
         shared = {future.key for future in following.futures} if following else set()
         for future in self.futures:
             if future.key not in shared:
@@ -185,7 +193,7 @@ class PlacedPartitions:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What of an earlier placed is still where the next one wants it."""
+    """The futures of an earlier placement that are where the next one wants them."""
 
     numberings: Mapping[str, Future]
     """By worker."""
@@ -202,7 +210,7 @@ async def place_partitions(
     before: PlacedPartitions | None = None,
     progress: Progress = silent,
 ) -> PlacedPartitions:
-    """Put partitions on workers; those that a placed of the same layout has there stay."""
+    """Put partitions on workers; what an equal layout already has there stays."""
     processes = {worker: state.process for worker, state in now.items()}
     devices = {worker: state.device for worker, state in now.items()}
     epoch, name = (before.epoch + 1, before.name) if before else (0, None)

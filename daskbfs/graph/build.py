@@ -4,6 +4,11 @@ The first pass over the edges counts degrees; vertices are then numbered by decr
 second pass fills the rows, which are sorted and rid of duplicates in place. Degrees for the
 numbering count duplicates (they are not known yet), self-loops never. At the most, the rows and a
 few blocks of edges stand in memory. Other orders, of vertices and within rows: ``locality``.
+
+Self-loops and duplicates are dropped, and isolated vertices have no row. A self-loop counts twice
+in the input degree of its vertex: the input edges of a component, by which Graph500 counts TEPS,
+are half the sum of these. Since the numbering does not see which edges are duplicates, rows are
+only nearly sorted by their final length.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from daskbfs.graph.degrees import (
     choose_ids,
     largest_id,
     name_errors,
-    require_room,
+    require_construction_memory,
     tally,
 )
 from daskbfs.graph.edge_stream import Block, EdgeStream, Origin, Remembered
@@ -77,13 +82,13 @@ def build_outline(origin: Origin, progress: Progress = silent) -> RemoteGraph:
     locality = Locality.from_config()
     with name_errors(origin.name):
         if stream.n_vertices is not None:
-            require_room(stream.n_vertices, stream.n_edges)
+            require_construction_memory(stream.n_vertices, stream.n_edges)
         counts = tally(stream, directed, progress)
         if counts is None or counts.too_sparse:
             ids = choose_ids(*collect_ids(stream, progress))
             counts = tally(stream, directed, progress, ids)
         assert counts is not None
-        require_room(counts.ids.n_vertices, counts.n_edges)
+        require_construction_memory(counts.ids.n_vertices, counts.n_edges)
     return outline_of(counts, origin, locality)
 
 

@@ -1,4 +1,4 @@
-"""The first pass of Kernel 1: how many edges each vertex has, and if there is room for them."""
+"""The first pass of Kernel 1: degrees, and whether the graph fits the memory."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Counts:
         return self.out_degree + self.in_degree if self.directed else self.out_degree
 
     def grow(self, n_vertices: int) -> None:
-        """Make room for more vertices."""
+        """Take arrays for more vertices."""
         self.ids = DenseIds(n_vertices)
         self.out_degree = np.concatenate(
             [self.out_degree, np.zeros(n_vertices - self.out_degree.size, np.uint32)]
@@ -139,7 +139,7 @@ def largest_id(heads: np.ndarray, tails: np.ndarray, n_before: int) -> int:
     return int(max(heads.max(), tails.max()))
 
 
-def require_room(n_vertices: int, n_edges: int) -> None:
+def require_construction_memory(n_vertices: int, n_edges: int) -> None:
     """Refuse what can't fit, before anything large is allocated."""
     check_vertices(n_vertices)
     hardware.require_memory(

@@ -2,6 +2,9 @@
 
 Kernel 1 reads a stream once to count and once to fill, so that the edges never stand in memory
 beside the graph that is made of them.
+
+Streams of text are parsed slowly, so the edges of the first pass are remembered, as far as a share
+of the free memory holds them (``construction.remember-share``), in 32 bits where ids allow.
 """
 
 from __future__ import annotations
@@ -148,7 +151,7 @@ class Remembered(StreamWrapper):
 
     def __init__(self, stream: EdgeStream, n_bytes: int) -> None:
         self.stream = stream
-        self._room = n_bytes
+        self._n_bytes = n_bytes
         self._blocks: list[Block] | None = None
 
     def blocks(self) -> Iterator[Block]:
@@ -157,21 +160,21 @@ class Remembered(StreamWrapper):
             return
         kept: list[Block] = []
         small: list[Block] = []
-        room, n_small = self._room, 0
+        n_bytes_left, n_small = self._n_bytes, 0
         for block in self.stream.blocks():
             yield block
-            if room < 0:
+            if n_bytes_left < 0:
                 continue
             heads, tails = (_compact(ends) for ends in block)
-            room -= heads.nbytes + tails.nbytes
+            n_bytes_left -= heads.nbytes + tails.nbytes
             small.append((heads, tails))
             n_small += heads.size
             if n_small >= BLOCK_EDGES:
                 kept.append(_join_blocks(small))
                 small, n_small = [], 0
-            if room < 0:
+            if n_bytes_left < 0:
                 kept, small = [], []
-        if room >= 0:
+        if n_bytes_left >= 0:
             self._blocks = kept + ([_join_blocks(small)] if small else [])
 
 

@@ -3,6 +3,8 @@
 Ids that are dense (0 to n - 1, with not too many gaps) are their own indices; in formats that count
 from 1 on, an id is its index plus one. Sparse ids (any integers from 0 to 2**63 - 1) are sorted,
 and an id's index is its place among them.
+
+Dense means: the largest id is below 2**20, or below four times the number of edges.
 """
 
 from __future__ import annotations

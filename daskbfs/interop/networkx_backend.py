@@ -4,7 +4,8 @@ Networkx converts a graph once, and keeps what it got with the graph. Nodes may 
 a number for each node (distances, components, ranks) is found by our searches, with the driver in
 ``nx.config.backends.daskbfs.driver``. Where the order of nodes is part of the answer it is that of
 networkx: a walk in the order of its queue, over rows in the order of its adjacency; that takes less
-time than making Python's tuples of what it finds.
+time than making Python's tuples of what it finds (``kron:16``: 8 of 33 ms). Parents of our searches
+would not do there: they are any parent of the level before, and networkx's own tests compare lists.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class BackendGraph:
         found: np.ndarray = bfs(self.graph, source, driver=driver, depth_limit=depth_limit).level
         return found
 
-    def named(self, places: np.ndarray) -> list[Any]:
+    def nodes_at(self, places: np.ndarray) -> list[Any]:
         """The nodes at some places."""
         nodes = self.nodes
         return [nodes[place] for place in places.tolist()]
@@ -194,7 +195,7 @@ def convert_to_nx(value: Any, **_: Any) -> Any:
     made = kinds[value.is_directed()][value.is_multigraph()](**value.attributes)
     made.add_nodes_from(value.nodes)
     heads, tails = value.edges
-    made.add_edges_from(zip(value.named(heads), value.named(tails), strict=True))
+    made.add_edges_from(zip(value.nodes_at(heads), value.nodes_at(tails), strict=True))
     return made
 
 
@@ -206,20 +207,6 @@ def can_run(name: str, args: Any, kwargs: Mapping[str, Any]) -> bool | str:
     return True
 
 
-def _edges(
-    graph: BackendGraph,
-    source: Any,
-    depth_limit: int | None,
-    sort_neighbors: Any,
-    *,
-    reverse: bool = False,
-) -> Iterator[tuple[Any, Any]]:
-    """Edges of the tree, in the order of the walk."""
-    if sort_neighbors is not None:  # told at once, so that networkx can do it itself
-        raise NotImplementedError("daskbfs knows no sort_neighbors")
-    return _walked_edges(graph, source, depth_limit, reverse)
-
-
 def _walked_edges(
     graph: BackendGraph, source: Any, depth_limit: int | None, reverse: bool
 ) -> Iterator[tuple[Any, Any]]:
@@ -227,7 +214,7 @@ def _walked_edges(
     start = graph.place(source, nx.NetworkXError, f"The node {source} is not in the {kind}.")
     rows = graph.predecessors if reverse else graph.successors
     found = Walk.of(rows, [start], _last_level(depth_limit))
-    parents, children = graph.named(found.parent[1:]), graph.named(found.order[1:])
+    parents, children = graph.nodes_at(found.parent[1:]), graph.nodes_at(found.order[1:])
     yield from zip(parents, children, strict=True)
 
 
@@ -245,21 +232,17 @@ def bfs_edges(
     depth_limit: int | None = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """As networkx's."""
-    return _edges(G, source, depth_limit, sort_neighbors, reverse=reverse)
+    """As networkx's: edges of the tree, in the order of the walk."""
+    if sort_neighbors is not None:  # refused at once, so that networkx can do it itself
+        raise NotImplementedError("daskbfs knows no sort_neighbors")
+    return _walked_edges(G, source, depth_limit, reverse)
 
 
-def bfs_tree(
-    G: BackendGraph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: int | None = None,
-    sort_neighbors: Any = None,
-) -> Any:
-    """As networkx's; the tree is a graph of networkx."""
+def bfs_tree(G: BackendGraph, source: Any, *arguments: Any, **options: Any) -> Any:
+    """As networkx's, with what ``bfs_edges`` takes; the tree is a graph of networkx."""
     tree = nx.DiGraph()
     tree.add_node(source)
-    tree.add_edges_from(_edges(G, source, depth_limit, sort_neighbors, reverse=reverse))
+    tree.add_edges_from(bfs_edges(G, source, *arguments, **options))
     return tree
 
 
@@ -267,7 +250,7 @@ def bfs_predecessors(
     G: BackendGraph, source: Any, depth_limit: int | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, Any]]:
     """As networkx's."""
-    edges = _edges(G, source, depth_limit, sort_neighbors)
+    edges = bfs_edges(G, source, False, depth_limit, sort_neighbors)
     return ((child, parent) for parent, child in edges)
 
 
@@ -275,7 +258,7 @@ def bfs_successors(
     G: BackendGraph, source: Any, depth_limit: int | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, list[Any]]]:
     """As networkx's."""
-    return _families(source, _edges(G, source, depth_limit, sort_neighbors))
+    return _families(source, bfs_edges(G, source, False, depth_limit, sort_neighbors))
 
 
 def _families(source: Any, edges: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, list[Any]]]:
@@ -301,7 +284,7 @@ def bfs_layers(G: BackendGraph, sources: Any) -> Iterator[list[Any]]:
     found = Walk.of(G.successors, starts)
     ends = np.cumsum(np.bincount(found.level))
     for nodes in np.split(found.order, ends)[:-1]:
-        yield G.named(nodes)
+        yield G.nodes_at(nodes)
 
 
 def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[Any]:
@@ -309,7 +292,7 @@ def descendants_at_distance(G: BackendGraph, source: Any, distance: int) -> set[
     start = G.place(source, nx.NetworkXError, f"The node {source} is not in the graph.")
     if not 0 <= distance < _EVERY_LEVEL or distance != int(distance):
         return set()
-    return set(G.named(np.flatnonzero(G.level(start, int(distance)) == distance)))
+    return set(G.nodes_at(np.flatnonzero(G.level(start, int(distance)) == distance)))
 
 
 def single_source_shortest_path_length(
@@ -321,7 +304,7 @@ def single_source_shortest_path_length(
     level = G.level(start, None if last == _EVERY_LEVEL else last)
     reached = np.flatnonzero(level >= 0)
     nearest = reached[np.argsort(level[reached], kind="stable")]
-    return dict(zip(G.named(nearest), level[nearest].tolist(), strict=True))
+    return dict(zip(G.nodes_at(nearest), level[nearest].tolist(), strict=True))
 
 
 def _components(graph: BackendGraph) -> list[np.ndarray]:
@@ -356,7 +339,7 @@ def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """As networkx's."""
     _require_undirected(G)
     for component in _components(G):
-        yield set(G.named(component))
+        yield set(G.nodes_at(component))
 
 
 def number_connected_components(G: BackendGraph) -> int:
@@ -377,7 +360,7 @@ def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
     """As networkx's."""
     _require_undirected(G)
     start = G.place(n, KeyError, n)
-    return set(G.named(np.flatnonzero(G.level(start) >= 0)))
+    return set(G.nodes_at(np.flatnonzero(G.level(start) >= 0)))
 
 
 def pagerank(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -73,18 +73,21 @@ def read_graph(
     return build_graph(origin, progress)
 
 
-def open_file(
-    path: str | os.PathLike[str],
-    *,
-    directed: bool | None = None,
-    format: str | None = None,
-    columns: Sequence[str] | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-) -> Origin:
+class ReadOptions(TypedDict, total=False):
+    """How to read a file, as for :func:`read_graph`."""
+
+    directed: bool | None
+    format: str | None
+    columns: Sequence[str] | None
+    storage_options: Mapping[str, Any] | None
+
+
+def open_file(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Origin:
     """What it takes to build a graph from a file; nothing is read yet but its head."""
-    location = Location.of(path, storage_options)
+    directed, columns = options.get("directed"), options.get("columns")
+    location = Location.of(path, options.get("storage_options"))
     location.require_file()
-    chosen = format_of(location.name, format)
+    chosen = format_of(location.name, options.get("format"))
     if location.is_folder() and not chosen.folders:
         raise IsADirectoryError(f"{path} is a folder: give a graph file")
     if columns is not None and not chosen.has_columns:
@@ -162,11 +165,10 @@ def converter(
     writer = _writer(location, format)
 
     def convert(origin: Origin, progress: Progress) -> str:
-        if writer.input_edges:
-            assert writer.write_edges is not None
+        if writer.write_input_edges is not None:
             edges = _NamedEdges(origin)
             with _open_target(location) as file:
-                writer.write_edges(edges.blocks(progress), file)
+                writer.write_input_edges(edges.blocks(progress), file)
             return f"{origin.name}: {edges.n_read} edges"
         graph = build_graph(origin, progress)
         with _open_target(location) as file:
@@ -209,4 +211,12 @@ def _open_target(location: Location) -> Iterator[IO[bytes]]:
         yield packed
 
 
-__all__ = ["FORMATS", "converter", "graph_writer", "open_file", "read_graph", "write_graph"]
+__all__ = [
+    "FORMATS",
+    "ReadOptions",
+    "converter",
+    "graph_writer",
+    "open_file",
+    "read_graph",
+    "write_graph",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import PurePath
@@ -45,9 +46,9 @@ class Format:
     write: Callable[[Graph, IO[bytes], Progress], None] | None = None
     """Of a graph."""
     write_edges: Callable[[Iterable[Block], IO[bytes]], None] | None = None
-    """Of edges, as they come."""
-    input_edges: bool = False
-    """Whether a file holds input edges as they are, duplicates and self-loops included."""
+    """Of a graph's edges, undirected ones once."""
+    write_input_edges: Callable[[Iterable[Block], IO[bytes]], None] | None = None
+    """Of edges as they come, for files that hold duplicates and self-loops too."""
     text: bool = True
     """Whether files may be compressed."""
     folders: bool = False
@@ -59,7 +60,7 @@ class Format:
 
     @property
     def can_write(self) -> bool:
-        return self.write is not None or self.write_edges is not None
+        return any((self.write, self.write_edges, self.write_input_edges))
 
     def open(self, location: Location, columns: Sequence[str] | None) -> Opened:
         """Open a file; ``columns`` are for those that have them."""
@@ -73,10 +74,12 @@ class Format:
         if self.write is not None:
             self.write(graph, file, progress)
         else:
-            assert self.write_edges is not None
-            self.write_edges(exported_edges(graph, progress), file)
+            write_edges = self.write_edges or self.write_input_edges
+            assert write_edges is not None
+            write_edges(exported_edges(graph, progress), file)
 
 
+_binary = functools.partial(Format, text=False)
 _ALL = (
     Format(
         "edge-list",
@@ -91,35 +94,30 @@ _ALL = (
     Format("dimacs", (".gr",), open_edges=dimacs.open_edges, write=dimacs.write),
     Format("metis", (".graph", ".metis"), open_edges=metis.open_edges, write=metis.write),
     Format("csv", (".csv",), open_table=tables.open_csv, write_edges=tables.write_csv),
-    Format(
+    _binary(
         "parquet",
         (".parquet", ".pq"),
         open_table=tables.open_parquet,
         write_edges=tables.write_parquet,
-        text=False,
         folders=True,
     ),
-    Format("npz", (".npz",), open_edges=npz.open_npz, write=npz.write_npz, text=False),
-    Format("npy", (".npy",), open_edges=npz.open_npy, text=False),
-    Format("gap", (".sg",), open_edges=gap.open_edges, write=gap.write, text=False),
-    Format("gap-weighted", (".wsg",), open_edges=gap.open_weighted, text=False),
-    Format(
+    _binary("npz", (".npz",), open_edges=npz.open_npz, write=npz.write_npz),
+    _binary("npy", (".npy",), open_edges=npz.open_npy),
+    _binary("gap", (".sg",), open_edges=gap.open_edges, write=gap.write),
+    _binary("gap-weighted", (".wsg",), open_edges=gap.open_weighted),
+    _binary(
         "graph500",
         (".g500",),
         open_edges=graph500.open_packed,
-        write_edges=graph500.write_packed,
-        input_edges=True,
-        text=False,
+        write_input_edges=graph500.write_packed,
     ),
-    Format(
+    _binary(
         "graph500-unpacked",
         (".g500u",),
         open_edges=graph500.open_unpacked,
-        write_edges=graph500.write_unpacked,
-        input_edges=True,
-        text=False,
+        write_input_edges=graph500.write_unpacked,
     ),
-    Format("dbfs", (".dbfs",), open_edges=native.open_edges, write=native.write, text=False),
+    _binary("dbfs", (".dbfs",), open_edges=native.open_edges, write=native.write),
 )
 FORMATS = {one.name: one for one in _ALL}
 _BY_SUFFIX = {suffix: one for one in _ALL for suffix in one.suffixes}

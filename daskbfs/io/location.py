@@ -1,4 +1,7 @@
-"""Where graph files are: on this machine, or wherever fsspec reaches (``s3://``, ``https://``)."""
+"""Where graph files are: on this machine, or wherever fsspec reaches (``s3://``, ``https://``).
+
+A location pickles to workers. Errors of fsspec may be anything; they become ``OSError``.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,7 @@ class Location:
             yield cast(IO[bytes], file)
 
     def require_target(self) -> None:
-        """Refuse a place where no file can be put, before anyone works to fill it."""
+        """Refuse a place where no file can be put, before its content is computed."""
         if self.local is not None:
             require_target(self.local)
         else:

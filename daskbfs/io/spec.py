@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from daskbfs.graph.edge_stream import Origin
 from daskbfs.graph.generators import KINDS, random_origin
-from daskbfs.io import open_file
+from daskbfs.io import ReadOptions, open_file
+
+READ_OPTIONS = tuple(ReadOptions.__annotations__)
 
 
 def _check_spelling(spec: str | os.PathLike[str]) -> None:
@@ -26,24 +27,25 @@ def _check_spelling(spec: str | os.PathLike[str]) -> None:
 def open_origin(
     spec: str | os.PathLike[str],
     *,
-    directed: bool | None = None,
-    format: str | None = None,
-    columns: Sequence[str] | None = None,
-    storage_options: Mapping[str, Any] | None = None,
     edgefactor: int = 16,
     seed: int | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Origin:
     """What it takes to build the graph that a word stands for."""
+    unknown = sorted(options.keys() - READ_OPTIONS)
+    if unknown:
+        raise TypeError(
+            f"{', '.join(unknown)} cannot be given: how to read a file is said by "
+            f"{', '.join(READ_OPTIONS)}"
+        )
     kind, colon, scale = str(spec).partition(":")
     _check_spelling(spec)
     if colon and kind in KINDS and not Path(spec).exists():
         if not scale.isdigit():
             raise ValueError(f"{spec!r}: after '{kind}:' comes a scale, for example '{kind}:20'")
-        if directed:
+        if options.pop("directed", None):
             raise ValueError(f"{spec!r} is undirected: only files can be read as directed")
-        if format or columns or storage_options:
+        if any(options.values()):
             raise ValueError(f"{spec!r} is generated: only files have a format and columns")
         return random_origin(kind, int(scale), edgefactor, seed)
-    return open_file(
-        spec, directed=directed, format=format, columns=columns, storage_options=storage_options
-    )
+    return open_file(spec, **options)

@@ -1,6 +1,9 @@
 """Text files of edges, read in blocks of whole lines, parsed by all cores.
 
 A line ends with LF, CRLF or a lone CR.
+
+The parser gets blocks of whole lines with one more LF behind them, so that its loop over digits
+needs no bound. The code that reports an error counts its line by reading the file again.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _reduce(x):
 
 
 @inlined
-def _go_on(matrix, state):
+def _advance(matrix, state):
     """Apply a transition to a state, in place."""
     z1, z2, z3, z4, z5 = state[0], state[1], state[2], state[3], state[4]
     for i in range(ORDER):
@@ -126,7 +126,7 @@ def _reference_edges(part, n_parts, first, heads, tails, scale, seed, table, val
     state = seed.copy()
     number = np.uint64(first + begin)
     for byte in range(TABLED_BYTES):
-        _go_on(table[byte, (number >> np.uint64(8 * byte)) & np.uint64(255)], state)
+        _advance(table[byte, (number >> np.uint64(8 * byte)) & np.uint64(255)], state)
     for k in range(begin, end):
         z1, z2, z3, z4, z5 = state[0], state[1], state[2], state[3], state[4]
         head = np.uint64(0)
@@ -145,7 +145,7 @@ def _reference_edges(part, n_parts, first, heads, tails, scale, seed, table, val
             tail = (tail << one) | (right | flip)
         heads[k] = _scramble(head, down, add, odd_1, odd_2)
         tails[k] = _scramble(tail, down, add, odd_1, odd_2)
-        _go_on(table[0, 1], state)
+        _advance(table[0, 1], state)
 
 
 @kernel

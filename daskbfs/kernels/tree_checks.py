@@ -36,11 +36,10 @@ SEEN = np.uint32(NONE - 1)
 @inlined
 def _climb(part, n_parts, parent, level, claimed, offenders):
     n_rows = parent.size
-    n_pieces = _n_pieces(n_rows)
     offender = FINE
-    piece = atomic_add(claimed, 0, 1)
-    while piece < n_pieces:
-        for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
+    first = atomic_add(claimed, 0, _PIECE_ROWS)
+    while first < n_rows:
+        for row in range(first, min(n_rows, first + _PIECE_ROWS)):
             steps = 0
             at = np.uint32(row)
             while level[at] == UNKNOWN and steps <= n_rows:
@@ -53,20 +52,15 @@ def _climb(part, n_parts, parent, level, claimed, offenders):
                     steps += 1
             if steps > n_rows:
                 offender = min(offender, row)
-                atomic_add(claimed, 0, n_pieces)  # rows below are claimed already
+                atomic_add(claimed, 0, n_rows)  # rows below are claimed already
                 break
             value = level[at] + steps
             at = np.uint32(row)
             for back in range(steps):
                 level[at] = value - back
                 at = parent[at]
-        piece = atomic_add(claimed, 0, 1)
+        first = atomic_add(claimed, 0, _PIECE_ROWS)
     offenders[part] = offender
-
-
-@inlined
-def _n_pieces(n_rows):
-    return (n_rows + _PIECE_ROWS - 1) // _PIECE_ROWS
 
 
 @kernel
@@ -132,20 +126,19 @@ def _check_rows(
     last_level, claimed, offences,
 ):  # fmt: skip
     n_rows = parent.size
-    n_pieces = _n_pieces(n_rows)
     offence = FINE
-    piece = atomic_add(claimed, 0, 1)
-    while piece < n_pieces:
-        for row in range(piece * _PIECE_ROWS, min(n_rows, (piece + 1) * _PIECE_ROWS)):
+    first = atomic_add(claimed, 0, _PIECE_ROWS)
+    while first < n_rows:
+        for row in range(first, min(n_rows, first + _PIECE_ROWS)):
             code = _check_row(
                 row, out_indptr, out_indices, in_indptr, in_indices, ascending, parent, level,
                 last_level,
             )  # fmt: skip
             if code != OK:
                 offence = min(offence, row * _CODES + code)
-                atomic_add(claimed, 0, n_pieces)  # rows below are claimed already
+                atomic_add(claimed, 0, n_rows)  # rows below are claimed already
                 break
-        piece = atomic_add(claimed, 0, 1)
+        first = atomic_add(claimed, 0, _PIECE_ROWS)
     offences[part] = offence
 
 

@@ -10,7 +10,7 @@ from typing import IO
 
 
 def require_target(path: Path) -> None:
-    """Refuse a path where no file can be put, before anyone works to fill it."""
+    """Refuse a path where no file can be put, before its content is computed."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: make it first")
     if path.exists() and not path.is_file():  # renaming over a device would destroy it

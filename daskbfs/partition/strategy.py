@@ -22,7 +22,6 @@ from daskbfs.machine.hardware import human_bytes
 MIRROR = "mirror"
 STRATEGIES = tuple(name for name in names.STRATEGIES if name != MIRROR)
 """Those that give each row to one partition."""
-ALGORITHMS = ("bfs", "pagerank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +172,9 @@ def choose(
     ``needed_bytes`` is what the whole graph would take on accelerators that have ``other_bytes``
     together; None, when that is unknown. The share follows from what fits.
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(
-            f"algorithm {algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}"
-        )
+    if algorithm not in names.ALGORITHMS:
+        known = ", ".join(names.ALGORITHMS)
+        raise ValueError(f"algorithm {algorithm!r} is unknown: choose one of {known}")
     if strategy != "auto":
         check_strategy(strategy, mirrors=True)
         return strategy, "asked for"

@@ -2,6 +2,9 @@
 
 Nothing here needs bokeh or prometheus_client. Memory is bounded, and a report that cannot be read
 is dropped: it must never break the stream that it came by, which is the client's or worker's own.
+
+The newest runs are kept, and their levels up to a number of bytes, packed: as objects they take
+seven times as much, also in the logs that Dask's streams keep of their last 1,000 messages.
 """
 
 from __future__ import annotations
@@ -71,13 +74,13 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
         if recorder is None:
             recorder = cls()
             scheduler.add_plugin(recorder, name=cls.name)
-            recorder.attend(scheduler)
+            recorder.start_receiving(scheduler)
         return recorder
 
     async def start(self, scheduler: Any) -> None:
-        self.attend(scheduler)
+        self.start_receiving(scheduler)
 
-    def attend(self, scheduler: Any) -> None:
+    def start_receiving(self, scheduler: Any) -> None:
         """Receive from now on."""
         self.scheduler = scheduler
         scheduler.stream_handlers[OP] = self.receive
@@ -92,7 +95,7 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
             if kind == "graph":
                 self._keep_graph(GraphRecord.from_wire(record))
             elif kind == "running":
-                self._go_on(record, more["seconds"], LevelTable.unpack(more["packed"]))
+                self._update_run(record, more["seconds"], LevelTable.unpack(more["packed"]))
             else:
                 self._end(RunRecord.from_wire(record))
             self.version += 1
@@ -106,7 +109,7 @@ class Recorder(SchedulerPlugin):  # type: ignore[misc]
         while len(self._graphs) > _MOST_GRAPHS:
             self._graphs.popitem(last=False)
 
-    def _go_on(self, about: Sequence[Any], seconds: float, levels: LevelTable) -> None:
+    def _update_run(self, about: Sequence[Any], seconds: float, levels: LevelTable) -> None:
         begun = RunRecord(About(*about))
         known = self._runs.get(begun.about.run, begun)
         # else news that were overtaken: by its end, or by the end of its client

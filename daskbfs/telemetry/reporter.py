@@ -2,6 +2,13 @@
 
 A report is one more message on a stream that is there anyway; no code waits for it. A run that
 is over sooner than the first report of its worker is told of by its client alone.
+
+A run that is over is reported in one record, which travels with the next message that the client
+sends: waking the stream for it alone cost 0.3 ms. A run that takes longer than
+``telemetry.live-seconds`` is reported on the way by the task that gathers its levels. A scheduler
+ends a stream by which an operation comes that it does not know, so each placement first registers
+the recorder there, and reports nothing where that fails. Dask's ``log_event`` was not taken: its
+topics keep 100,000 events.
 """
 
 from __future__ import annotations
@@ -42,7 +49,7 @@ def quietly() -> Iterator[None]:
 
 
 class Reporter:
-    """A client's line to the recorder on its scheduler; silent once that is another one.
+    """Sends a client's reports to the recorder on its scheduler; nothing once that is another one.
 
     A scheduler that does not know our operation would end the client's stream.
     """
@@ -87,7 +94,7 @@ class Reporter:
 
 
 async def reporter_for(client: Client) -> Reporter | None:
-    """A line to the scheduler; None where telemetry is off, or the scheduler cannot record.
+    """A client's reporter; None where telemetry is off, or the scheduler cannot record.
 
     An operation that it does not know would end the client's stream: so it is asked first, each
     time that partitions are put anywhere.

@@ -3,6 +3,13 @@
 A check against the rows of a graph cannot see an edge that its construction lost. So trees can also
 be checked against the input edges: several in one pass, since making or reading these, and missing
 the cache for each, is what takes the time.
+
+The check works by vertex, not by row, so it shares nothing with the graph but the ids. Parents and
+levels of 16 trees stand side by side, a cache line of parents to a vertex. An edge that was seen
+replaces the parent by SEEN, so no second array is touched. Nothing in the loop branches on what it
+has loaded: with branches, misses did not overlap, and a pass over one tree of scale 22 took 2.0 s
+instead of 1.3, before loops were unrolled. ``python -m daskbfs.bench.validating --scale 22`` on
+2 cores of an Intel Xeon: 0.7 to 1.0 s for one tree, 4.6 to 7 s for 16.
 """
 
 from __future__ import annotations
@@ -99,7 +106,7 @@ class Claim:
         else:
             index = np.full(n, NONE, np.uint32)
             reached = parent >= 0
-            found, known = _looked_up(self.graph, parent[reached])
+            found, known = _look_up(self.graph, parent[reached])
             index[reached] = found
             wrong = parent < -1
             wrong[reached] = ~known
@@ -113,7 +120,7 @@ class Claim:
         return index
 
 
-def _looked_up(graph: Outline, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _look_up(graph: Outline, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Indices of vertices, and whether there are such vertices."""
     ids = graph.ids.values
     if ids is None:
@@ -151,8 +158,8 @@ class Trees:
 
     def __init__(self, graph: Outline, *, alone: bool = False) -> None:
         self._graph = graph
-        self._room = 1 if alone else tree.MOST_TREES
-        shape = (graph.n_vertices, self._room)
+        self._most = 1 if alone else tree.MOST_TREES
+        shape = (graph.n_vertices, self._most)
         self._parents = np.empty(shape, np.uint32)
         self._levels = np.empty(shape, _LEVEL_TYPES[0])
         self._forget()
@@ -169,15 +176,17 @@ class Trees:
 
     @property
     def full(self) -> bool:
-        """Whether there is room for no more trees."""
-        return len(self) == self._room
+        """Whether no more trees can be added before a check."""
+        return len(self) == self._most
 
     def add(
         self, source: int, parent: Any, level: Any = None, *, last_level: int | None = None
     ) -> None:
         """Make checks 1 and 2, which need no edges, and keep the tree for the others."""
         if self.full:
-            raise ValueError(f"there is room for {self._room} trees at once: check these first")
+            raise ValueError(
+                f"{self._most} trees are checked at once, and all are added: check these first"
+            )
         claim = Claim(self._graph, source, parent, level)
         index = claim.parent_indices()
         at = np.full(index.size, tree.UNKNOWN, np.int32)
@@ -200,7 +209,7 @@ class Trees:
         return int(np.iinfo(self._levels.dtype).max)
 
     def _widen(self, deepest: int) -> None:
-        """Take a type that has room for deeper levels."""
+        """Take a type that holds deeper levels."""
         if deepest + 1 < self._unreached:
             return
         before, unreached = self._levels, self._unreached
@@ -217,10 +226,10 @@ class Trees:
 
     def _check(self, stream: EdgeStream, progress: Progress) -> None:
         unreached = self._unreached
-        last_levels = np.full(self._room, unreached, np.int32)
+        last_levels = np.full(self._most, unreached, np.int32)
         for t, last in enumerate(self._last_levels):
             last_levels[t] = unreached if last is None else min(last, unreached)
-        lanes = (0,) if self._room == 1 else np.zeros(self._room)
+        lanes = (0,) if self._most == 1 else np.zeros(self._most)
         done = 0
         for heads, tails in indexed_blocks(self._graph, stream):
             offence = tree.check_edges(

@@ -119,7 +119,9 @@ def test_emulated_devices_find_the_ranks_of_networkx(pair, devices, strategy):
 def test_ranks_over_streamed_arcs_are_those_of_networkx(devices, limit, directed):
     edges = np.random.default_rng(2).integers(0, 4000, size=(100_000, 2))
     edges = edges[edges[:, 0] % 7 != edges[:, 1] % 7]
-    edges = edges[edges[:, 0] % 5 != 0]  # these point to nobody, where edges have a direction
+    edges = edges[
+        edges[:, 0] % 5 != 0
+    ]  # these vertices have no arc out of them, where edges have a direction
     theirs = (nx.DiGraph if directed else nx.Graph)(edges.tolist())
     ours = daskbfs.from_edges(edges, directed=directed)
     result, partitions = ranked(ours, devices, limit=limit)

@@ -24,10 +24,10 @@ from daskbfs.bench.systems import (
 from daskbfs.bench.systems import (
     source_lines as lines,
 )
-from daskbfs.bench.systems.catalogue import Kernels, System, catalogue, chosen
-from daskbfs.bench.systems.race import Course, Row, compare, measured
+from daskbfs.bench.systems.catalogue import Kernels, System, catalogue, choose_systems
+from daskbfs.bench.systems.race import Course, Row, compare, measure
 from daskbfs.cli import main
-from daskbfs.cli.compare import swept
+from daskbfs.cli.compare import expand_scales
 from daskbfs.graph.generators import random_origin
 from daskbfs.io.spec import open_origin
 from daskbfs.names import Device
@@ -53,14 +53,14 @@ def test_every_paper_has_its_systems():
     five = {"cpu-list", "cpu-csr", "gpu-csr", "gpu-out-of-core", "linear-algebra-1"}
     assert five <= set(found)
     assert all(s.about for s in found.values())
-    assert {s.name for s in chosen(["cpu-*"], [])} == {"cpu-list", "cpu-csr"}
-    assert {s.paper for s in chosen([], ["001"])} == {"001"}
-    assert "scipy" in {s.name for s in chosen(["cpu-csr"], [], peers=True)}
-    assert [s.name for s in chosen(["scipy"], [])] == ["scipy"]
+    assert {s.name for s in choose_systems(["cpu-*"], [])} == {"cpu-list", "cpu-csr"}
+    assert {s.paper for s in choose_systems([], ["001"])} == {"001"}
+    assert "scipy" in {s.name for s in choose_systems(["cpu-csr"], [], peers=True)}
+    assert [s.name for s in choose_systems(["scipy"], [])] == ["scipy"]
     with pytest.raises(ValueError, match="no system is called 'gpu-cs'"):
-        chosen(["gpu-cs"], [])
+        choose_systems(["gpu-cs"], [])
     with pytest.raises(ValueError, match="no system of paper 004 is called daskbfs"):
-        chosen(["daskbfs"], ["004"])
+        choose_systems(["daskbfs"], ["004"])
 
 
 IN_PROCESS = [n for n, s in catalogue().items() if s.devices == (Device.CPU,) and s.paper != "peer"]
@@ -68,7 +68,7 @@ IN_PROCESS = [n for n, s in catalogue().items() if s.devices == (Device.CPU,) an
 
 @pytest.mark.parametrize("name", [*IN_PROCESS, "gpu-csr", "gpu-out-of-core"])
 def test_systems_on_one_device_are_validated(name, course):
-    found = measured(catalogue()[name], course, 60)
+    found = measure(catalogue()[name], course, 60)
     assert found["validated"] is True
     assert found["harmonic_mean_teps"] > 0
     assert found["peak_bytes"] > 2**20
@@ -109,7 +109,7 @@ def test_files_with_sparse_ids_are_compared_too(tmp_path):
     file = tmp_path / "sparse.el"
     file.write_text("\n".join(f"{10**12 + 7 * i} {10**12 + 7 * (i * i % 50)}" for i in range(50)))
     course = Course.of(open_origin(file, directed=False), 2, 1)
-    assert measured(catalogue()["cpu-csr"], course, 60)["validated"] is True
+    assert measure(catalogue()["cpu-csr"], course, 60)["validated"] is True
 
 
 def wrong(how):
@@ -127,14 +127,14 @@ def wrong(how):
 
 
 def test_a_wrong_tree_has_no_rate(course):
-    found = measured(wrong("tree"), course, 60)
+    found = measure(wrong("tree"), course, 60)
     assert found["validated"] is False
     assert "check 4 fails" in found["failure"]
     assert "harmonic_mean_teps" not in found
 
 
 def test_a_system_that_takes_too_long_does_not_stop_the_others(course):
-    rows = compare([course], chosen(["cpu-csr"], []), timeout=0.01)
+    rows = compare([course], choose_systems(["cpu-csr"], []), timeout=0.01)
     assert rows[0].failure == "not done after 0.01 s"
     assert rows[0].validated is None
 
@@ -191,7 +191,7 @@ def test_parents_of_another_graph_are_wrong(course):
     system = wrong("tree")
     longer = Kernels(lambda edges: edges, lambda made, source: np.full(made.n_vertices, 10**9))
     system = replace(system, start=lambda: contextlib.nullcontext(longer))
-    found = measured(system, course, 60)
+    found = measure(system, course, 60)
     assert found["validated"] is False
     assert "of another graph" in found["failure"]
 
@@ -201,7 +201,7 @@ def test_parents_of_another_graph_are_wrong(course):
     [
         (("kron:9..8",), "has no scale"),
         (("kron:8", "--directed"), "undirected graphs"),
-        (("kron:8", "--system", "nobody"), "no system is called 'nobody'"),
+        (("kron:8", "--system", "unknown"), "no system is called 'unknown'"),
         (("kron:8", "--peer-command", "gap"), "has no name or no command"),
         (("kron:8", "--plot", "x.doc"), "no suffix of a picture"),
         (("nowhere.el",), "nowhere.el"),
@@ -221,8 +221,8 @@ def test_systems_can_be_listed():
 
 
 def test_a_range_of_scales():
-    assert swept("kron:14..16") == ["kron:14", "kron:15", "kron:16"]
-    assert swept("kron:14") == ["kron:14"]
+    assert expand_scales("kron:14..16") == ["kron:14", "kron:15", "kron:16"]
+    assert expand_scales("kron:14") == ["kron:14"]
 
 
 def test_lines_are_lines_with_code():

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from distributed import LocalCluster
 
 from daskbfs.bench import graph500
-from daskbfs.bench.graph500 import Plan, Room
+from daskbfs.bench.graph500 import MemoryNeed, Plan
 from daskbfs.cli import main
 from daskbfs.graph.build import build_graph
 from daskbfs.graph.generators import GENERATORS, ReferenceEdges
@@ -134,7 +134,7 @@ def test_the_reference_generator_gives_the_graph_and_the_keys_of_the_official_co
 def test_edges_that_do_not_fit_are_made_again(monkeypatch):
     plan = Plan(scale=9, n_keys=4, driver="direct")
     kept = graph500.run(plan, None, silent, silent_say)
-    monkeypatch.setattr(Room, "keeps_edges", property(lambda self: False))
+    monkeypatch.setattr(MemoryNeed, "keeps_edges", property(lambda self: False))
     again = graph500.run(plan, None, silent, silent_say)
     assert (kept.edges_stored, again.edges_stored) == (True, False)
     assert again.generation_seconds > 0
@@ -217,8 +217,8 @@ print(peak_bytes() - before)
     )  # fmt: skip
     *_, estimate, grown = done.stdout.splitlines()
     assert estimate.startswith("kron:16 needs about")
-    room = Room.of(plan, None)
-    assert int(grown) < room.needed + room.edges
+    memory = MemoryNeed.of(plan, None)
+    assert int(grown) < memory.needed + memory.edges
 
 
 def test_energy_is_measured_over_a_window_or_said_to_be_unavailable(tmp_path):
@@ -291,11 +291,11 @@ def test_few_searches_have_no_interval():
 
 def test_the_memory_of_workers_on_this_machine_is_counted():
     plan = Plan(scale=20)
-    here = Room.of(plan, ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"])
-    there = Room.of(plan, ["tcp://10.9.8.7:1"])
+    here = MemoryNeed.of(plan, ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"])
+    there = MemoryNeed.of(plan, ["tcp://10.9.8.7:1"])
     assert here.needed > there.needed + 4 * 2 * 16 * 2**20
     assert not here.keeps_edges
-    assert Room.of(plan, None).keeps_edges
+    assert MemoryNeed.of(plan, None).keeps_edges
 
 
 def test_energy_that_fails_does_not_lose_the_run(monkeypatch):

@@ -53,7 +53,7 @@ SMALL_JOB = ("--cores", "1", "--memory", "1G", "--port", "0", "--dashboard", "12
 
 
 def marked(mark):
-    """Processes with a mark in their environment, which they inherit from whoever started them."""
+    """Processes with a mark in their environment, which child processes inherit."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -106,10 +106,10 @@ class Started:
         until(told, 60)
         return told()[1]
 
-    def stop(self, number=signal.SIGTERM, everybody=False):
+    def stop(self, number=signal.SIGTERM, whole_group=False):
         """Ask it to end, and see that it does, with all its processes."""
         assert len(self.processes()) > 1, self.told()
-        send = os.killpg if everybody else os.kill
+        send = os.killpg if whole_group else os.kill
         send(self.process.pid, number)
         assert self.process.wait(timeout=30) == 0, self.told()
         until(lambda: not self.processes(), 10)
@@ -241,7 +241,7 @@ def test_clusters_on_this_machine_search_and_leave_nothing_behind(tmp_path, word
             assert client.scheduler.address.startswith("tcp://127.0.0.1:")
             searches(client, devices)
         if ctrl_c:
-            cluster.stop(signal.SIGINT, everybody=True)
+            cluster.stop(signal.SIGINT, whole_group=True)
         else:
             cluster.stop()
     assert not (tmp_path / "scheduler.json").exists()
@@ -272,7 +272,7 @@ def certificates(folder):
 
 
 def talk_without_certificate(address, ca):
-    """What somebody can do who trusts the scheduler, and has nothing to show."""
+    """What a client without a certificate can do that trusts the scheduler."""
     context = ssl.create_default_context(cafile=ca)
     context.check_hostname = False
     host, port = address.removeprefix("tls://").split(":")
@@ -363,7 +363,7 @@ class SSHServer:
         (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {public}")
         self.config = self.folder / "ssh_config"
         self.config.write_text(
-            f"Host *\n  Port {port}\n  User somebody\n  IdentityFile {self.folder}/user_key\n"
+            f"Host *\n  Port {port}\n  User stranger\n  IdentityFile {self.folder}/user_key\n"
             f"  UserKnownHostsFile {self.folder}/known_hosts\n"
         )
         return self

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import daskbfs
-from daskbfs.cluster.hybrid import chosen_gpus
+from daskbfs.cluster.hybrid import choose_gpus
 from tests.support import ROOT
 from tests.support.crew import Crew
 
@@ -74,14 +74,14 @@ def test_dask_cuda_workers_from_the_shell_join_cpu_workers(tmp_path):
 def test_gpus_that_the_machine_does_not_have_are_told(monkeypatch):
     monkeypatch.syspath_prepend(str(HERE / "standin"))
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
-    assert chosen_gpus("all") == [0, 1]
-    assert chosen_gpus([1]) == [1]
+    assert choose_gpus("all") == [0, 1]
+    assert choose_gpus([1]) == [1]
     for gpus in (3, [2], [-1]):
         with pytest.raises(ValueError, match=r"are not there: GPUs to be seen here are \[0, 1\]"):
-            chosen_gpus(gpus)
+            choose_gpus(gpus)
     with pytest.raises(ValueError, match="'some' cannot be read"):
-        chosen_gpus("some")
+        choose_gpus("some")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert chosen_gpus("all") == chosen_gpus(1) == [1]
+    assert choose_gpus("all") == choose_gpus(1) == [1]
     with pytest.raises(ValueError, match=r"are not there: GPUs to be seen here are \[1\]"):
-        chosen_gpus([0])
+        choose_gpus([0])

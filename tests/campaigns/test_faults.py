@@ -30,6 +30,7 @@ from numba import types
 import daskbfs
 from daskbfs.kernels.gpu import bfs as gpu
 from daskbfs.kernels.gpu import emulator
+from daskbfs.kernels.gpu import pagerank as gpu_pagerank
 from daskbfs.kernels.gpu.arcs import Arcs
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
@@ -112,7 +113,7 @@ def mirrors():
 def code():
     """The device code has as many atomics as that of the kernel as it is written."""
     for name, arguments in SIGNATURES.items():
-        now = n_atomics(getattr(room(name), name), arguments)
+        now = n_atomics(getattr(module_of(name), name), arguments)
         right = n_atomics(AS_WRITTEN[name], arguments)
         if now != right:
             raise Caught(f"{name} has {now} atomics instead of {right}")
@@ -121,7 +122,7 @@ def code():
 LINES = {line.__name__: line for line in (queues, searches, streams, threads, ranks, mirrors, code)}
 PIECES = dict.fromkeys(("search_rows", "search_rows_cached"), (gpu._look_behind_hubs,))
 """What kernels share, which is compiled into each."""
-AS_WRITTEN = {kernel.py_func.__name__: kernel for kernel in gpu.KERNELS}
+AS_WRITTEN = {kernel.py_func.__name__: kernel for kernel in (*gpu.KERNELS, *gpu_pagerank.KERNELS)}
 
 _L, _I, _N = types.int64[::1], types.uint32[::1], types.int64
 _D, _F = types.float64[::1], types.float64
@@ -135,8 +136,8 @@ SIGNATURES = {
 }
 
 
-def room(kernel):
-    """The module that a kernel lives in."""
+def module_of(kernel):
+    """The module of a kernel."""
     return sys.modules[AS_WRITTEN[kernel].py_func.__module__]
 
 
@@ -228,7 +229,7 @@ def star():
 
 @functools.cache
 def one_way():
-    """A directed graph, with vertices that point to nobody, and long rows."""
+    """A directed graph, with vertices without arcs out of them, and long rows."""
     edges = np.random.default_rng(1).integers(0, 400, size=(9000, 2)) // [1, 4]
     return daskbfs.from_edges(edges[edges[:, 0] % 3 > 0], directed=True)
 
@@ -275,7 +276,7 @@ def planted(fault):
     text = source.replace(fault.right, fault.wrong)
     file = f"<{fault.name}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    names = dict(vars(room(fault.kernel)))
+    names = dict(vars(module_of(fault.kernel)))
     exec(compile(text, file, "exec"), names)
     return names[fault.kernel]
 
@@ -291,17 +292,17 @@ def caught_by(name):
     """The first line of defence that notices a fault, and how; nothing where none does."""
     fault = next((fault for fault in FAULTS if fault.name == name), None)
     if fault is not None:
-        setattr(room(fault.kernel), fault.kernel, planted(fault))
+        setattr(module_of(fault.kernel), fault.kernel, planted(fault))
     try:
         for line in fault.caught_by if fault is not None else LINES:
             try:
                 LINES[line]()
-            except Exception as error:  # whatever it is, somebody would see it
+            except Exception as error:  # whatever it is, a user would see it
                 return " ".join([f"{line}:", type(error).__name__, *str(error).splitlines()[:1]])
         return ""
     finally:
         if fault is not None:
-            setattr(room(fault.kernel), fault.kernel, AS_WRITTEN[fault.kernel])
+            setattr(module_of(fault.kernel), fault.kernel, AS_WRITTEN[fault.kernel])
 
 
 class Workers:

@@ -16,7 +16,13 @@ from distributed import Client
 import daskbfs
 from tests.support.checks import check
 from tests.support.crew import Crew, free_port, left_behind
-from tests.support.losses import KILL_SECONDS, STOP_SECONDS, set_trap, timed_search
+from tests.support.losses import (
+    KILL_SECONDS,
+    STOP_SECONDS,
+    check_kill_in_a_search,
+    set_trap,
+    timed_search,
+)
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("on_the_cluster")]
 
@@ -32,15 +38,7 @@ pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("on_the_cluster"
 def test_a_worker_killed_in_a_phase_of_a_search(
     crew, crew_graph, kron14, phase, coordinator, driver
 ):
-    victim = crew_graph.placement.workers[0 if coordinator else 1]
-    crew.client.run(set_trap, phase, signal.SIGKILL, workers=[victim])
-    source = int(kron14.random_sources(2)[1])
-    result, seconds = timed_search(crew_graph, source, driver)
-    assert victim not in crew_graph.where()
-    check(kron14, source, result)
-    assert seconds < KILL_SECONDS + 1.0, "plus the rebuild"
-    del result
-    assert left_behind(crew.client, crew_graph.placed_partitions) == ([], [])
+    check_kill_in_a_search(crew, crew_graph, kron14, phase, coordinator=coordinator, driver=driver)
 
 
 @pytest.mark.parametrize("driver", ["waves", "resident"])
@@ -86,7 +84,7 @@ def test_a_worker_that_stops_silently_is_lost_after_a_while(crew, crew_graph, kr
         assert STOP_SECONDS - 1 < seconds < STOP_SECONDS + 3
     finally:
         os.kill(pid, signal.SIGCONT)
-    # it comes back with an old state, and disturbs nobody
+    # it comes back with an old state, and disturbs no search
     for source in kron14.random_sources(4):
         check(kron14, int(source), daskbfs.bfs(crew_graph, int(source)))
     del result
@@ -119,7 +117,7 @@ def test_a_nannys_worker_is_restarted_and_used_again(kron14):
         placed = daskbfs.distribute(kron14, client)
         source = int(kron14.random_sources(1)[0])
         check(kron14, source, daskbfs.bfs(placed, source))
-        for pid in client.run(os.getpid).values():  # all at once: nobody is left
+        for pid in client.run(os.getpid).values():  # all at once: no worker is left
             os.kill(pid, signal.SIGKILL)
         result, seconds = timed_search(placed, source)
         check(kron14, source, result)

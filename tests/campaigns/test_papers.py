@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from daskbfs.bench.papers import blind_dating as paper_dating
 from daskbfs.bench.papers import page as papers
-from daskbfs.bench.papers.experiments import Bench, CannotRun, Experiment, Finding, Table
+from daskbfs.bench.papers.experiments import Bench, CannotRun, Experiment, Observation, Table
 from daskbfs.bench.papers.page import EXPERIMENTS, PAPERS, main, report
 from daskbfs.progress import silent
 
@@ -35,7 +35,9 @@ def fails(bench):
 
 def test_the_page_says_what_was_found_and_what_could_not_be_run():
     table = Table(("what", "n"), [("<a>", "1")])
-    shown = Experiment("000", "Table 9", "much & more", lambda bench: Finding("less", table=table))
+    shown = Experiment(
+        "000", "Table 9", "much & more", lambda bench: Observation("less", table=table)
+    )
     left_out = Experiment("001", "Figure 99", "the moon", fails)
     page, n_ran = report([shown, left_out], 8, 2, None, silent)
     assert n_ran == 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import daskbfs
-from daskbfs.cluster.hybrid import apart, chosen_gpus
+from daskbfs.cluster.hybrid import choose_gpus, split_cores
 from daskbfs.machine.devices import check_one_cuda, cuda_packages
 from daskbfs.names import Device
 from daskbfs.partition.placement import Placement, place, place_again
@@ -165,7 +165,7 @@ def test_gpus_that_are_not_there_are_told():
     for gpus in ("all", 1, [0]):
         with pytest.raises(RuntimeError, match="no GPU can be seen"):
             daskbfs.HybridCluster(gpus=gpus)
-    assert chosen_gpus(0) == []
+    assert choose_gpus(0) == []
     with pytest.raises(ValueError, match="has no workers"):
         daskbfs.HybridCluster(0, gpus=0)
 
@@ -182,10 +182,10 @@ def test_two_versions_of_cuda_are_told(tmp_path, monkeypatch):
 
 
 def test_gpus_have_cores_of_their_own_near_them():
-    assert apart(range(8), [[0, 1, 2, 3], [4, 5, 6, 7]]) == ([0, 1, 2, 4, 5, 6], [[3], [7]])
-    assert apart(range(4), [[0, 1], [0, 1], [0, 1]]) == ([2], [[1], [0], [3]])
-    assert apart(range(2), [[0], [1]]) == (None, [None, None])
-    assert apart(range(2), []) == (None, [])
+    assert split_cores(range(8), [[0, 1, 2, 3], [4, 5, 6, 7]]) == ([0, 1, 2, 4, 5, 6], [[3], [7]])
+    assert split_cores(range(4), [[0, 1], [0, 1], [0, 1]]) == ([2], [[1], [0], [3]])
+    assert split_cores(range(2), [[0], [1]]) == (None, [None, None])
+    assert split_cores(range(2), []) == (None, [])
 
 
 def test_partitions_are_dealt_to_cpus_first():

@@ -23,7 +23,13 @@ import daskbfs
 from tests.support.checks import check
 from tests.support.crew import left_behind, until
 from tests.support.in_loop import cluster
-from tests.support.losses import KILL_SECONDS, set_trap, slow_down, timed_search
+from tests.support.losses import (
+    KILL_SECONDS,
+    check_kill_in_a_search,
+    set_trap,
+    slow_down,
+    timed_search,
+)
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("on_the_cluster")]
 
@@ -33,15 +39,9 @@ pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("on_the_cluster"
 @pytest.mark.parametrize("coordinator", [True, False])
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 def test_a_worker_killed_in_a_search(crew, crew_graph, kron14, coordinator, driver):
-    victim = crew_graph.placement.workers[0 if coordinator else 1]
-    crew.client.run(set_trap, "between", signal.SIGKILL, workers=[victim])
-    source = int(kron14.random_sources(2)[1])
-    result, seconds = timed_search(crew_graph, source, driver)
-    assert victim not in crew_graph.where()
-    check(kron14, source, result)
-    assert seconds < KILL_SECONDS + 1.0, "plus the rebuild"
-    del result
-    assert left_behind(crew.client, crew_graph.placed_partitions) == ([], [])
+    check_kill_in_a_search(
+        crew, crew_graph, kron14, "between", coordinator=coordinator, driver=driver
+    )
 
 
 @pytest.mark.slow

@@ -121,11 +121,11 @@ def test_a_graph_of_many_components_is_searched_once(monkeypatch):
 @pytest.mark.parametrize(
     ("function", "args"),
     [
-        (nx.bfs_edges, ("nobody",)),
-        (nx.bfs_layers, (["nobody"],)),
-        (nx.single_source_shortest_path_length, ("nobody",)),
-        (nx.descendants_at_distance, ("nobody", 1)),
-        (nx.node_connected_component, ("nobody",)),
+        (nx.bfs_edges, ("stranger",)),
+        (nx.bfs_layers, (["stranger"],)),
+        (nx.single_source_shortest_path_length, ("stranger",)),
+        (nx.descendants_at_distance, ("stranger", 1)),
+        (nx.node_connected_component, ("stranger",)),
         (nx.connected_components, ()),
         (nx.is_connected, ()),
         (nx.pagerank, ()),

@@ -36,7 +36,7 @@ from daskbfs.io import FORMATS, converter, formats, native
 from daskbfs.io.spec import open_origin
 from daskbfs.progress import silent
 from tests.support.checks import check_rows
-from tests.support.samples import TRIANGLE, written
+from tests.support.samples import KONECT, TRIANGLE, written
 
 WRITTEN = {
     "dbfs": ".dbfs", "edge-list": ".el", "matrix-market": ".mtx", "dimacs": ".gr",
@@ -210,9 +210,6 @@ def test_pickled_objects_are_never_loaded(tmp_path):
         assert not printed.getvalue()
 
 
-KONECT = "% sym unweighted\n"
-
-
 @pytest.mark.parametrize(
     ("content", "edges", "directed", "vertices"),
     [
@@ -330,40 +327,6 @@ def test_weighted_gap_files_lose_their_weights(tmp_path):
     daskbfs.write_graph(daskbfs.from_edges(TRIANGLE), path.with_suffix(".sg"))
     with pytest.raises(ValueError, match=r"h.wsg has .* or has no weights \(.sg\)"):
         daskbfs.read_graph(written(tmp_path, "h.wsg", path.with_suffix(".sg").read_bytes()))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("out.a", "1 2\n", r"out.a, line 1: a KONECT file begins with '% sym'"),
-        ("out.a", "", r"out.a, line 1: a KONECT file begins"),
-        ("out.a", KONECT + "1 2\n0 1\n", r"out.a, line 3: '0 1' has a vertex id below 1"),
-        ("out.a", KONECT + "1 x\n", r"out.a, line 2: '1 x' is not an edge"),
-        ("out.a", KONECT + "% 1 2 2\n1 9\n", r"out.a, line 3: '1 9' has a vertex id beyond 2"),
-        ("out.a", f"{KONECT}% 1 {10**15} 2\n1 2\n", r"too large: at most|needs about"),
-        ("out.a", "% bip x\n% 1 1 2\n2 1\n", "vertex 2 on the left side, but its second line"),
-        ("a.csv", "", r"a.csv is empty: its first line names the columns"),
-        ("a.csv", "source,target\n0,1\n1,x\n", r"a.csv, line 3: .*invalid value 'x'"),
-        ("a.csv", "source,target\n0,1\n1\n", r"a.csv, line 3: .*Expected 2 columns, got 1"),
-        ("a.csv", "source,target\n0,\n", r"a.csv: column 'target' has no value in line 2"),
-        ("a.csv", "source,target\n0,1.5\n", r"a.csv, line 2: .*invalid value '1.5'"),
-        ("a.csv", f"source,target\n0,{2**63}\n", r"a.csv, line 2: .*invalid value"),
-        ("a.parquet", b"PAR1 but no more", r"a.parquet: .*"),
-        ("a.parquet", b"", r"a.parquet: .*"),
-        ("a.npz", b"PK\x03\x04 no zip", r"a.npz is damaged or cut short"),
-        ("a.npz", b"", r"a.npz is damaged or cut short"),
-        ("a.npy", b"\x93NUMPY", r"a.npy .*"),
-        ("a.npy", b"nothing", r"a.npy .*"),
-        ("a.wsg", b"\x05" * 40, "a.wsg is no GAP graph"),
-        ("a.dbfs", b"", r"a.dbfs is no .dbfs file"),
-        ("a.dbfs", b"x" * 100, r"a.dbfs is no .dbfs file"),
-    ],
-)  # fmt: skip
-def test_damaged_files_of_other_formats_get_one_clear_error(tmp_path, name, content, message):
-    path = written(tmp_path, name, content)
-    with pytest.raises((ValueError, MemoryError), match=message) as caught:
-        daskbfs.read_graph(path)
-    assert "\n" not in str(caught.value)
 
 
 def npy(shape, dtype="<i8", size=0):

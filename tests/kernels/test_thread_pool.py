@@ -1,4 +1,4 @@
-"""The thread pool of the kernels: every part runs once, whoever calls, forks or fails."""
+"""The thread pool of the kernels: every part runs once, whichever thread calls, forks or fails."""
 
 from __future__ import annotations
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 import daskbfs
+from tests.support.checks import check
+from tests.support.crew import left_behind
 
 KILL_SECONDS = 2.0
 """That a search may take longer after a kill, beside the rebuild."""
@@ -44,6 +47,19 @@ def timed_search(placed, source, driver="waves"):
     start = time.monotonic()
     result = daskbfs.bfs(placed, source, driver=driver)
     return result, time.monotonic() - start
+
+
+def check_kill_in_a_search(crew, crew_graph, graph, phase, *, coordinator, driver):
+    """Kill a worker in a phase of a search: the tree is right all the same, and nothing is left."""
+    victim = crew_graph.placement.workers[0 if coordinator else 1]
+    crew.client.run(set_trap, phase, signal.SIGKILL, workers=[victim])
+    source = int(graph.random_sources(2)[1])
+    result, seconds = timed_search(crew_graph, source, driver)
+    assert victim not in crew_graph.where()
+    check(graph, source, result)
+    assert seconds < KILL_SECONDS + 1.0, "plus the rebuild"
+    del result
+    assert left_behind(crew.client, crew_graph.placed_partitions) == ([], [])
 
 
 def slow_down(seconds):

@@ -28,6 +28,10 @@ EMULATED_WORKER = ("--resources", "GPU-EMULATED=1")
 
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]
 
+KONECT = "% sym unweighted\n"
+MTX = "%%MatrixMarket matrix coordinate pattern general\n"
+"""Heads of files of these formats."""
+
 
 def written(folder, name, content):
     path = folder / name

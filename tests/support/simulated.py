@@ -24,7 +24,7 @@ from tests.support import naive
 from tests.support.gpu_checks import check_bitmap_and_queue
 from tests.support.in_process import EMULATED, ranked, search, search_mirrored
 
-# the emulator wants numba's compiler, which the simulator replaces: here nobody may call it
+# the emulator wants numba's compiler, which the simulator replaces: nothing may call it here
 sys.modules["daskbfs.kernels.gpu.emulator"] = ModuleType("daskbfs.kernels.gpu.emulator")
 
 DIRECTIONS = ("top_down", "bottom_up", "beamer")

@@ -18,7 +18,7 @@ def test_levels_sum_a_devices_workers_and_name_the_slowest():
     assert first.slowest_seconds == 3.0  # a worker's partitions take turns
     assert first.mean_degree == 4.0
     assert second.direction is Direction.BOTTOM_UP
-    assert second.mean_degree == 0.0  # of nobody
+    assert second.mean_degree == 0.0  # no vertex is left
     assert devices_of(TABLE) == [CPU, EMULATED]
 
 

@@ -7,13 +7,13 @@ import functools
 from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.algorithms.bfs.direction import Implementation
 from daskbfs.bench.calibration import propose, time_levels
-from daskbfs.bench.papers.experiments import Bench, Experiment, Finding
+from daskbfs.bench.papers.experiments import Bench, Experiment, Observation
 from daskbfs.distribution.distributed_graph import DistributedGraph, distribute
 from daskbfs.plotting.pictures import canvas, legend_above
 from daskbfs.telemetry.views import COLOURS
 
 
-def _implementations(bench: Bench) -> Finding:
+def _implementations(bench: Bench) -> Observation:
     graph = bench.graph()
     placed: DistributedGraph = distribute(graph, bench.hybrid, strategy="mirror")
     try:
@@ -35,7 +35,7 @@ def _implementations(bench: Bench) -> Finding:
     panel.set_ylabel("time in kernels (ms)")
     legend_above(panel, 4)
     adaptive = propose([search])[1]
-    return Finding(
+    return Observation(
         f"With the configured numbers, kernels take {1e3 * adaptive.seconds_now:.2f} ms; with "
         f"numbers fitted to this machine {1e3 * adaptive.seconds_proposed:.2f} ms; the best way "
         f"for each level takes {1e3 * adaptive.seconds_best:.2f} ms. Hatched: on the GPU worker.",
@@ -43,7 +43,7 @@ def _implementations(bench: Bench) -> Finding:
     )
 
 
-def _per_watt(bench: Bench) -> Finding:
+def _per_watt(bench: Bench) -> Observation:
     bench.refuse_emulation()
     placed: DistributedGraph = distribute(bench.graph(), bench.hybrid, strategy="mirror")
     try:
@@ -54,7 +54,7 @@ def _per_watt(bench: Bench) -> Finding:
     finally:
         placed.release()
     told = ", ".join(f"{policy} {rate:.1f} MTEPS/W" for policy, rate in rates.items())
-    return Finding(f"Component energy: {told}.")
+    return Observation(f"Component energy: {told}.")
 
 
 EXPERIMENTS = (

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from daskbfs.algorithms.pagerank.api import pagerank
-from daskbfs.bench.papers.experiments import Bench, CannotRun, Experiment, Finding
+from daskbfs.bench.papers.experiments import Bench, CannotRun, Experiment, Observation
 from daskbfs.bench.partitioning import SHARES, Rate, lines_by_share, search_rate, sweep, verdicts
 from daskbfs.bench.systems.catalogue import Setting
 from daskbfs.distribution.distributed_graph import DistributedGraph
@@ -33,7 +33,7 @@ def rank_rate(
     }
 
 
-def _swept(bench: Bench, graph: Graph, rate: Rate) -> list[dict[str, Any]]:
+def _sweep_once(bench: Bench, graph: Graph, rate: Rate) -> list[dict[str, Any]]:
     """Rates by share and strategy on a CPU and an accelerator; several figures show them."""
 
     def make() -> list[dict[str, Any]]:
@@ -42,9 +42,9 @@ def _swept(bench: Bench, graph: Graph, rate: Rate) -> list[dict[str, Any]]:
     return bench.once(("sweep", graph.name, rate), make)
 
 
-def _by_share(bench: Bench, graph: Graph, rate: Rate = _classic) -> Finding:
+def _by_share(bench: Bench, graph: Graph, rate: Rate = _classic) -> Observation:
     """The rate of each strategy over the CPU's share of the edges."""
-    points = _swept(bench, graph, rate)
+    points = _sweep_once(bench, graph, rate)
     what = "PageRank" if rate is rank_rate else "classic searches"
     figure, (left, right) = canvas(2, f"{graph.name}: {what} on a CPU worker and a GPU worker")
     lines_by_share(left, points, "teps", 1e-9)
@@ -55,37 +55,37 @@ def _by_share(bench: Bench, graph: Graph, rate: Rate = _classic) -> Finding:
         panel.set_xlabel("edges on the CPU (%)")
         panel.set_ylim(bottom=0)
         legend_above(panel, 3)
-    return Finding(" ".join(f"{line}." for line in verdicts(points)), figure)
+    return Observation(" ".join(f"{line}." for line in verdicts(points)), figure)
 
 
-def _breakdown(bench: Bench, graph: Graph, share: float) -> Finding:
-    points = [p for p in _swept(bench, graph, _classic) if p["cpu_share"] == share]
+def _breakdown(bench: Bench, graph: Graph, share: float) -> Observation:
+    points = [p for p in _sweep_once(bench, graph, _classic) if p["cpu_share"] == share]
     runs = {p["strategy"]: [{"seconds": p["seconds"], "phases": p["phases"]}] for p in points}
     title = f"{graph.name}, {share:.0%} of the edges on the CPU"
     told = (
         "Phases are means over all searches; elsewhere is what the median search took beside them."
     )
-    return Finding(told, phases_figure(runs, title))
+    return Observation(told, phases_figure(runs, title))
 
 
-def _vertices(bench: Bench) -> Finding:
+def _vertices(bench: Bench) -> Observation:
     graph = bench.graph()
     figure, (panel,) = canvas(1, graph.name)
-    lines_by_share(panel, _swept(bench, graph, _classic), "vertex_share", 100.0)
+    lines_by_share(panel, _sweep_once(bench, graph, _classic), "vertex_share", 100.0)
     panel.set_xlabel("edges on the CPU (%)")
     panel.set_ylabel("vertices on the CPU (%)")
     legend_above(panel, 3)
-    return Finding("High leaves the CPU few vertices, low nearly all of them.", figure)
+    return Observation("High leaves the CPU few vertices, low nearly all of them.", figure)
 
 
-def _cache_hits(bench: Bench) -> Finding:
+def _cache_hits(bench: Bench) -> Observation:
     raise CannotRun("the cache's hits are hardware counters, which this machine does not show")
 
 
 _MACHINES = {"1S": (1, 0), "2S": (2, 0), "1S1G": (1, 1), "2S1G": (2, 1), "2S2G": (2, 2)}
 
 
-def _hardware(bench: Bench, rate: Rate, strategy: str, what: str) -> Finding:
+def _hardware(bench: Bench, rate: Rate, strategy: str, what: str) -> Observation:
     """Rates of several machines over scales."""
     figure, (panel,) = canvas(1, f"{what} on several machines")
     figure.set_size_inches(7, 4.2)
@@ -103,7 +103,7 @@ def _hardware(bench: Bench, rate: Rate, strategy: str, what: str) -> Finding:
     panel.set_xticks(bench.scales)
     panel.set_ylabel("rate (billion edges per second, end to end)")
     legend_above(panel, 5)
-    return Finding("Dotted where GPU workers take part.", figure)
+    return Observation("Dotted where GPU workers take part.", figure)
 
 
 EXPERIMENTS = (

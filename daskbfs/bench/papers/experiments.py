@@ -37,8 +37,8 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What came of an experiment."""
+class Observation:
+    """What an experiment showed here."""
 
     told: str
     figure: Any = None
@@ -54,7 +54,7 @@ class Experiment:
     """Its figure or table there."""
     there: str
     """What the paper found."""
-    run: Callable[[Bench], Finding]
+    run: Callable[[Bench], Observation]
     on_gpus: bool = False
     """Whether GPU workers take part, which may be emulated."""
 

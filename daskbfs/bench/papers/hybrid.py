@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.algorithms.bfs.result import BFSResult
-from daskbfs.bench.papers.experiments import Bench, CannotRun, Experiment, Finding, Table
-from daskbfs.bench.systems.catalogue import Setting, chosen
+from daskbfs.bench.papers.experiments import Bench, CannotRun, Experiment, Observation, Table
+from daskbfs.bench.systems.catalogue import Setting, choose_systems
 from daskbfs.bench.systems.figures import rates_over_scales, rates_side_by_side
 from daskbfs.bench.systems.race import Course, Row, compare
 from daskbfs.graph.generators import random_origin
@@ -34,7 +34,7 @@ _TABLE_1 = {  # billion TEPS: naive, Galois, Totem on 2S, Totem on 2S2G
 
 def rows_of(courses: Sequence[Course], bench: Bench, *patterns: str) -> list[Row]:
     """Systems on some graphs; an error where any found a wrong tree."""
-    systems = chosen(patterns)
+    systems = choose_systems(patterns)
     found = compare(courses, systems, timeout=_SECONDS, apart=False, progress=bench.progress)
     for row in found:
         if row.validated is False:
@@ -44,12 +44,12 @@ def rows_of(courses: Sequence[Course], bench: Bench, *patterns: str) -> list[Row
     return found
 
 
-def course(bench: Bench, scale: int) -> Course:
+def make_course(bench: Bench, scale: int) -> Course:
     """A Kronecker graph of some scale."""
     return Course.of(random_origin("kron", scale, 16, 1), bench.n_sources, 1)
 
 
-def searched(bench: Bench, setting: Setting) -> list[BFSResult]:
+def run_searches(bench: Bench, setting: Setting) -> list[BFSResult]:
     """Searches of the largest graph, with all that was measured."""
     graph = bench.graph()
     sources = [int(v) for v in graph.random_sources(bench.n_sources)]
@@ -64,7 +64,7 @@ def median_of(results: Sequence[BFSResult]) -> BFSResult:
     return sorted(results, key=lambda result: result.seconds)[(len(results) - 1) // 2]
 
 
-def _mean_degree(bench: Bench) -> Finding:
+def _mean_degree(bench: Bench) -> Observation:
     graph = bench.graph()
     results = [
         bfs(graph, int(source), driver="direct") for source in graph.random_sources(bench.n_sources)
@@ -75,55 +75,55 @@ def _mean_degree(bench: Bench) -> Finding:
         f"The frontier's mean degree is largest in level {degrees.index(max(degrees))} and then "
         f"falls; bottom-up levels are shaded."
     )
-    return Finding(told, degree_figure(levels, graph.name))
+    return Observation(told, degree_figure(levels, graph.name))
 
 
-def _machines(bench: Bench) -> Finding:
-    rows = rows_of([course(bench, bench.scale)], bench, "do-?S", "do-?S?G-*")
+def _machines(bench: Bench) -> Observation:
+    rows = rows_of([make_course(bench, bench.scale)], bench, "do-?S", "do-?S?G-*")
     rate = {row.name: row.harmonic_mean_teps or 0.0 for row in rows}
     gain = rate["do-2S2G-high"] / rate["do-2S2G-random"]
     told = f"Hubs on the CPU are {gain:.2f} times as fast as random partitions on 2S2G."
-    return Finding(told, rates_side_by_side(rows, "Direction-optimized"))
+    return Observation(told, rates_side_by_side(rows, "Direction-optimized"))
 
 
-def _scales(bench: Bench) -> Finding:
-    courses = [course(bench, scale) for scale in bench.scales]
+def _scales(bench: Bench) -> Observation:
+    courses = [make_course(bench, scale) for scale in bench.scales]
     rows = rows_of(courses, bench, "do-1S", "do-2S", "do-2S2G-high")
     told = "The rate end to end, which on small graphs is mostly the way to the workers and back."
-    return Finding(told, rates_over_scales(rows, "Rates over scales"))
+    return Observation(told, rates_over_scales(rows, "Rates over scales"))
 
 
 _TWO = Setting(2, direction="beamer", driver="resident")
 _FOUR = Setting(2, 2, "high", "beamer", "resident")
 
 
-def _overheads(bench: Bench) -> Finding:
+def _overheads(bench: Bench) -> Observation:
     runs = {
-        name: [result.to_dict() for result in searched(bench, setting)]
+        name: [result.to_dict() for result in run_searches(bench, setting)]
         for name, setting in (("2S", _TWO), ("2S2G", _FOUR))
     }
-    return Finding("Means over all searches.", phases_figure(runs, "Where the time goes"))
+    return Observation("Means over all searches.", phases_figure(runs, "Where the time goes"))
 
 
-def _levels(bench: Bench) -> Finding:
+def _levels(bench: Bench) -> Observation:
     settings = {
         "classic, 2S": Setting(2, direction="top_down", driver="resident"),
         "D/O, 2S": _TWO,
         "classic, 2S2G": Setting(2, 2, "high", "top_down", "resident"),
         "D/O, 2S2G": _FOUR,
     }
-    levels = {n: median_of(searched(bench, s)).levels for n, s in settings.items()}
+    levels = {n: median_of(run_searches(bench, s)).levels for n, s in settings.items()}
     slow, fast = (levels[name].kernel_seconds for name in ("classic, 2S", "D/O, 2S"))
     told = f"On 2S, kernels of the classic search take {slow / fast:.1f} times as long."
-    return Finding(told, runs_figure(levels, "Time per level"))
+    return Observation(told, runs_figure(levels, "Time per level"))
 
 
-def _devices(bench: Bench) -> Finding:
-    levels = median_of(searched(bench, _FOUR)).levels
-    return Finding("Time in kernels, by device.", search_figure(levels, "D/O, 2S2G"))
+def _devices(bench: Bench) -> Observation:
+    levels = median_of(run_searches(bench, _FOUR)).levels
+    return Observation("Time in kernels, by device.", search_figure(levels, "D/O, 2S2G"))
 
 
-def _real_graphs(bench: Bench) -> Finding:
+def _real_graphs(bench: Bench) -> Observation:
     lines = []
     columns = {"top-down": ("naive-top-down-2S", "top-down-2S", "top-down-2S2G-high"),
                "do": ("naive-do-2S", "do-2S", "do-2S2G-high")}  # fmt: skip
@@ -145,13 +145,13 @@ def _real_graphs(bench: Bench) -> Finding:
         "The real graphs at hand are far smaller, and stand in for those of the paper. Our copy of "
         "it has one figure for Naive, and does not say of which algorithm: it stands by top-down."
     )
-    return Finding(told, table=Table(header, lines, n_words=2))
+    return Observation(told, table=Table(header, lines, n_words=2))
 
 
-def _energy(bench: Bench) -> Finding:
+def _energy(bench: Bench) -> Observation:
     graph = bench.graph()
     rate = bench.per_watt(lambda source: bfs(graph, source, driver="direct"), None)
-    return Finding(f"{rate:.1f} MTEPS/W, of components, on CPUs only.")
+    return Observation(f"{rate:.1f} MTEPS/W, of components, on CPUs only.")
 
 
 EXPERIMENTS = (

@@ -108,7 +108,7 @@ def report(
     try:
         for n, experiment in enumerate(chosen):
             progress("experiments", n, len(chosen))
-            part, why = _tried(experiment, bench)
+            part, why = _try_experiment(experiment, bench)
             parts.append((experiment, part))
             if why is not None:
                 left_out.append((experiment, why))
@@ -117,7 +117,7 @@ def report(
     return _page(parts, left_out, bench), len(chosen) - len(left_out)
 
 
-def _tried(experiment: Experiment, bench: Bench) -> tuple[str, str | None]:
+def _try_experiment(experiment: Experiment, bench: Bench) -> tuple[str, str | None]:
     """What the page says of an experiment; and why it was not run, where it was not."""
     parts = [
         f"<h3>{html.escape(experiment.which)}</h3>",

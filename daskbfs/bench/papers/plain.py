@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daskbfs.bench.papers.experiments import Bench, Experiment, Finding, Table
-from daskbfs.bench.papers.hybrid import course, rows_of
+from daskbfs.bench.papers.experiments import Bench, Experiment, Observation, Table
+from daskbfs.bench.papers.hybrid import make_course, rows_of
 from daskbfs.bench.systems.figures import picture
 from daskbfs.bench.systems.race import Row
 
@@ -18,12 +18,12 @@ _THEIR_LINES = {
 
 def _rows(bench: Bench) -> list[Row]:
     """All systems of the note, and ours, over scales."""
-    courses = [course(bench, scale) for scale in bench.scales]
+    courses = [make_course(bench, scale) for scale in bench.scales]
     patterns = ("cpu-*", "gpu-*", "linear-algebra-*", "daskbfs", "daskbfs-direct")
     return bench.once(("plain",), lambda: rows_of(courses, bench, *patterns))
 
 
-def _curves(bench: Bench) -> Finding:
+def _curves(bench: Bench) -> Observation:
     rows = _rows(bench)
     last = {row.name: row.harmonic_mean_teps or 0.0 for row in rows if row.scale == bench.scale}
     told = (
@@ -31,15 +31,15 @@ def _curves(bench: Bench) -> Finding:
         f"times as fast as lists, and daskbfs without Dask is "
         f"{last['daskbfs-direct'] / last['cpu-csr']:.1f} times as fast as these rows."
     )
-    return Finding(told, picture(rows))
+    return Observation(told, picture(rows))
 
 
-def _lines(bench: Bench) -> Finding:
+def _lines(bench: Bench) -> Observation:
     rows = [row for row in _rows(bench) if row.scale == bench.scale]
     shown = [
         (row.name, str(row.source_lines), str(_THEIR_LINES.get(row.name, "-"))) for row in rows
     ]
-    return Finding(
+    return Observation(
         "Python, numba and scipy say the same in fewer lines; ours is a whole scheduler.",
         table=Table(("implementation", "source lines here", "there"), shown),
     )

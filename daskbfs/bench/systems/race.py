@@ -110,15 +110,15 @@ def compare(
         for system in systems:
             progress("comparing", len(rows), total)
             if apart:
-                rows.append(_tried(system, course, timeout))
+                rows.append(_measure_apart(system, course, timeout))
             else:
-                rows.append(course.row(system, **_found(system, course, timeout)))
+                rows.append(course.row(system, **_measure_or_explain(system, course, timeout)))
             show_row(rows[-1])
     progress("comparing", total, total)
     return rows
 
 
-def _tried(system: System, course: Course, timeout: float) -> Row:
+def _measure_apart(system: System, course: Course, timeout: float) -> Row:
     """A system in a process of its own, for so many seconds at most."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -148,14 +148,14 @@ def _report(
     """Run a system, and send what was found; what it prints belongs to no table."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # whatever it started is ended too
     _silence()
-    target.send(_found(catalogue(commands)[name], course, timeout))
+    target.send(_measure_or_explain(catalogue(commands)[name], course, timeout))
     target.close()
 
 
-def _found(system: System, course: Course, timeout: float) -> dict[str, Any]:
+def _measure_or_explain(system: System, course: Course, timeout: float) -> dict[str, Any]:
     """What was measured of a system, or why it could not be."""
     try:
-        return measured(system, course, timeout)
+        return measure(system, course, timeout)
     except Exception as error:  # whatever a system does, the others are to run
         return {"failure": f"{type(error).__name__}: {error}"}
 
@@ -167,7 +167,7 @@ def _silence() -> None:
             os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def measured(system: System, course: Course, timeout: float) -> dict[str, Any]:
+def measure(system: System, course: Course, timeout: float) -> dict[str, Any]:
     """Both kernels of a system, timed, and what its trees are worth."""
     if system.command is not None:
         return _run_command(system.command, course, timeout)
@@ -175,9 +175,9 @@ def measured(system: System, course: Course, timeout: float) -> dict[str, Any]:
     edges, outline = input_edges(course.origin)
     with system.start() as kernels:
         kernels.kernel2(kernels.kernel1(small), int(small.heads[0]))
-        found, parents = _timed(kernels, edges, course.sources)
+        found, parents = _time_kernels(kernels, edges, course.sources)
     try:
-        reached = _validated(outline, course.origin, course.sources, parents)
+        reached = _validate_trees(outline, course.origin, course.sources, parents)
     except ValidationError as error:
         return {"validated": False, "failure": f"a wrong tree: {error}"}
     return found | {
@@ -220,7 +220,7 @@ def _run_command(command: Command, course: Course, timeout: float) -> dict[str, 
     }
 
 
-def _timed(
+def _time_kernels(
     kernels: Kernels, edges: Edges, sources: Sequence[int]
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
     start = time.perf_counter()
@@ -248,7 +248,7 @@ def input_edges(origin: Origin) -> tuple[Edges, RemoteGraph]:
     return Edges(*collect_blocks(blocks, outline.n_input_edges), outline.n_vertices), outline
 
 
-def _validated(
+def _validate_trees(
     outline: RemoteGraph, origin: Origin, sources: Sequence[int], parents: Sequence[np.ndarray]
 ) -> list[int]:
     """Check all trees against the input edges; returns the edges within each."""

@@ -3,6 +3,14 @@
 The scheduler starts tasks; it does not stand between two levels. Every attempt has a mailbox on
 each of its workers. A task that waits for mail gives its place to others after a moment, so that
 two runs on the same workers cannot block each other, and ends when its result is not wanted.
+
+Dask takes 10 to 12 ms to schedule a wave and a gather on two cores, however empty they are: levels
+that depended on each other by way of the scheduler took 17 to 19 ms, and take 7 to 9 by mail.
+
+A task waits for mail in its thread for ``waves.patience-seconds``, then secedes; every half second
+it asks whether its result is still wanted. A task that fails mails the error to all workers of its
+attempt, so that no task waits for mail that cannot come. A mailbox lives as long as the states of
+its attempt, which are a Dask key of their own.
 """
 
 from __future__ import annotations
@@ -117,21 +125,21 @@ class Mailbox:
         while not ready():
             if self._changed.wait(patience_seconds):
                 continue
-            if not _wanted():
+            if not _is_wanted():
                 raise Abandoned("the run was cancelled")
             _let_others_in()
             patience_seconds = _LOOK_SECONDS
 
 
-def _wanted() -> bool:
+def _is_wanted() -> bool:
     """Whether the result of the current task is still wanted."""
     worker = get_worker()
     task = worker.state.tasks.get(worker.get_current_task())
     running = task is not None and task.state in ("executing", "long-running")
-    return running and not _leaving(worker)
+    return running and not _is_leaving(worker)
 
 
-def _leaving(worker: Any) -> bool:
+def _is_leaving(worker: Any) -> bool:
     """Whether a worker is on its way out, or gone."""
     return worker.status in (Status.closing, Status.closed, Status.failed)
 
@@ -250,7 +258,7 @@ class Mailboxes:
         """
         box = self.box(attempt.run)
         cancelled = isinstance(error, Abandoned)
-        if not box.reported and not (cancelled and _leaving(self._worker)):
+        if not box.reported and not (cancelled and _is_leaving(self._worker)):
             box.reported = True
             topic, content = (_OVER, None) if cancelled else (_ERROR, _portable(error))
             for worker in attempt.workers:

@@ -38,7 +38,7 @@ class Block:
     spans: tuple[Span, ...]
 
 
-Brought = Generator[tuple[Block, Any, int], None, None]
+LoadedBlocks = Generator[tuple[Block, Any, int], None, None]
 """Blocks one after the other, each with its arcs on the device and the number of the first of them;
 a caller that does not take them all must close the generator."""
 
@@ -88,11 +88,11 @@ class Arcs:
         """Memory of the host that they take, beside a device."""
         return self.nbytes if self.streamed else 0
 
-    def all_blocks(self) -> Brought:
+    def all_blocks(self) -> LoadedBlocks:
         """Every block; their spans are rows."""
-        return self._brought(self.blocks)
+        return self._load_blocks(self.blocks)
 
-    def with_rows_of(self, queue: Any) -> Brought:
+    def with_rows_of(self, queue: Any) -> LoadedBlocks:
         """Blocks with rows of an ascending queue; their spans are places in it."""
         edges = sorted({e for b in self.blocks for span in b.spans for e in span[:2]})
         asked = self._xp.asarray(np.array(edges, np.uint32))
@@ -105,20 +105,20 @@ class Arcs:
             )
             if spans:
                 wanted.append(replace(block, spans=spans))
-        return self._brought(wanted)
+        return self._load_blocks(wanted)
 
-    def with_work(self, visited: Any, next_frontier: Any) -> Brought:
+    def with_work(self, visited: Any, next_frontier: Any) -> LoadedBlocks:
         """Blocks with rows that are neither visited nor found; their spans are rows."""
         if not self.streamed:
-            return self._brought(self.blocks)
+            return self._load_blocks(self.blocks)
         busy = self._xp.zeros(len(self.blocks), np.int8)
         bitmaps = visited.view(np.uint32), next_frontier.view(np.uint32)
         launch(gpu.find_work, 32 * len(self.blocks), *bitmaps, self._first_words, busy)
-        return self._brought(
+        return self._load_blocks(
             [b for b, is_busy in zip(self.blocks, busy.tolist(), strict=True) if is_busy]
         )
 
-    def _brought(self, blocks: list[Block]) -> Brought:
+    def _load_blocks(self, blocks: list[Block]) -> LoadedBlocks:
         """Each block with its arcs on the device, and the number of the first of these."""
         if self._held is not None:
             for block in blocks:
@@ -131,7 +131,7 @@ class Arcs:
                 for turn, block in enumerate(blocks):
                     slot = self._slots[turn % 2]
                     with slot.active():
-                        arcs = slot.filled(self._host[block.first_arc : block.last_arc])
+                        arcs = slot.fill(self._host[block.first_arc : block.last_arc])
                         yield block, arcs, block.first_arc
             finally:
                 for slot in self._slots:
@@ -154,7 +154,7 @@ class _Slot:
         """Kernels started now run on the slot's stream."""
         return contextlib.nullcontext() if self._stream is None else self._stream
 
-    def filled(self, arcs: np.ndarray) -> Any:
+    def fill(self, arcs: np.ndarray) -> Any:
         """The buffer with some arcs in it: copied before the kernels that follow on the stream."""
         part = self._buffer[: arcs.size]
         if self._stream is None:

@@ -13,13 +13,13 @@ Method: Sallinen, Gharaibeh, Ripeanu; virtual warps after Hong, Kim, Oguntebi, O
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any
 
 import numpy as np
 from numba import cuda
 
 from daskbfs.kernels.gpu.launch import array_module, launch, launch_blocks
-from daskbfs.kernels.gpu.pagerank import pull_rows, settle_ranks
 from daskbfs.kernels.vertex_numbers import NONE
 
 SCAN_THREADS = 64
@@ -263,8 +263,7 @@ def find_work(visited, next_frontier, first_words, busy):
 
 KERNELS = (
     expand_rows, test_hubs, search_rows, scan_words, write_vertices, mark_vertices, enter_rows,
-    enter_vertices, forget_rows, adopt_parents, find_work, search_rows_cached, pull_rows,
-    settle_ranks,
+    enter_vertices, forget_rows, adopt_parents, find_work, search_rows_cached,
 )  # fmt: skip
 """All kernels, for code that compiles or checks them."""
 
@@ -333,7 +332,9 @@ def _bottom_up(
     visited: Any,
     frontier: Any,
     next_frontier: Any,
+    n_threads: int,
 ) -> tuple[int, float, int]:
+    """Let every unvisited row look for a parent in the frontier, by one of two kernels."""
     next_frontier[:] = 0
     examined = _counter(visited)
     bitmaps = _narrow(visited), _narrow(frontier), _narrow(next_frontier)
@@ -361,28 +362,9 @@ def _bottom_up(
     return int(block_counts.sum()), float(block_arcs.sum()), int(examined[0])
 
 
-def bottom_up(
-    indptr: Any, indices: Any, hub: Any, hub_vertex: Any, vertex: Any, mean_degree: Any,
-    n_long_rows: int, parent: Any, visited: Any, frontier: Any, next_frontier: Any, n_threads: int,
-) -> tuple[int, float, int]:  # fmt: skip
-    """Let every unvisited row look for a parent in the frontier."""
-    return _bottom_up(
-        search_rows,
-        indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent, visited,
-        frontier, next_frontier,
-    )  # fmt: skip
-
-
-def bottom_up_cached(
-    indptr: Any, indices: Any, hub: Any, hub_vertex: Any, vertex: Any, mean_degree: Any,
-    n_long_rows: int, parent: Any, visited: Any, frontier: Any, next_frontier: Any, n_threads: int,
-) -> tuple[int, float, int]:  # fmt: skip
-    """The same, with a cache in software for the frontier."""
-    return _bottom_up(
-        search_rows_cached,
-        indptr, indices, hub, hub_vertex, vertex, mean_degree, n_long_rows, parent, visited,
-        frontier, next_frontier,
-    )  # fmt: skip
+bottom_up = functools.partial(_bottom_up, search_rows)
+bottom_up_cached = functools.partial(_bottom_up, search_rows_cached)
+"""The same, with a cache in software for the frontier."""
 
 
 def _scan(words: Any, mean_degree: Any) -> tuple[Any, Any, Any]:

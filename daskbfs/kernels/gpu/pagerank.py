@@ -69,6 +69,9 @@ def settle_ranks(
         cuda.atomic.add(totals, 1, np.int64(dangling * _UNITS))
 
 
+KERNELS = (pull_rows, settle_ranks)
+
+
 def begin_ranks(out_degree: Any, share: Any, rank: Any, passed_on: Any) -> float:
     """Make every rank its share; returns the rank of rows without arcs out of them."""
     n_rows = out_degree.size

@@ -17,6 +17,7 @@ from numba import cuda, types
 
 from daskbfs.kernels.gpu import bfs as gpu
 from daskbfs.kernels.gpu import emulator
+from daskbfs.kernels.gpu import pagerank as gpu_pagerank
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
 from tests.support.in_process import EMULATED, ranked, search, search_mirrored
@@ -62,6 +63,7 @@ SIGNATURES = {
     ),
 }  # fmt: skip
 
+KERNELS = {kernel.py_func.__name__: kernel for kernel in (*gpu.KERNELS, *gpu_pagerank.KERNELS)}
 VARIANTS = [
     (name, kinds)
     for name, arguments in SIGNATURES.items()
@@ -88,7 +90,7 @@ def arguments_of(name, kinds):
 def ptx_of(name, kinds, capability):
     """A kernel's PTX for GPUs of a compute capability."""
     ptx, _ = cuda.compile(
-        getattr(gpu, name).py_func,
+        KERNELS[name].py_func,
         types.void(*arguments_of(name, kinds)),
         cc=capability,
         device=False,
@@ -149,7 +151,7 @@ def stored_unions(ptx):
 
 
 def test_all_kernels_are_compiled_here():
-    assert list(SIGNATURES) == [kernel.py_func.__name__ for kernel in gpu.KERNELS]
+    assert list(SIGNATURES) == list(KERNELS)
 
 
 @pytest.mark.slow

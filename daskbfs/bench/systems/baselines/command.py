@@ -126,7 +126,7 @@ class Command:
             )
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
-                code, peak = _watched(words, out, err, timeout_seconds)
+                code, peak = _run_to_end(words, out, err, timeout_seconds)
             except OSError as error:
                 raise RuntimeError(
                     f"peer {self.name}: {shlex.join(words)} cannot be started ({error})"
@@ -176,7 +176,7 @@ def written_files(edges: Edges, commands: Iterable[Command]) -> Iterator[dict[st
         yield files
 
 
-def _watched(
+def _run_to_end(
     words: list[str], out: IO[bytes], err: IO[bytes], timeout_seconds: float
 ) -> tuple[int | None, int | None]:
     """Run a program to its end: its exit code, None if it was killed, and its peak memory.
