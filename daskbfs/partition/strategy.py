@@ -87,7 +87,9 @@ def sides(
 ) -> Sides:
     """Rows as a strategy hands them out; ``arcs`` are those before each row, and all of them.
 
-    ``by_degree`` says that rows come by decreasing degree.
+    ``by_degree`` says that rows come by decreasing degree. Otherwise they are sorted by ``weights``,
+    their input degrees, which are known before rows are filled: partitions are the same wherever
+    they are built.
     """
     check_strategy(strategy)
     if strategy == "high" and by_degree:
@@ -98,7 +100,7 @@ def sides(
     if strategy == "random":
         rows = np.random.default_rng(seed).permutation(rows)
     else:
-        decreasing = rows[np.argsort(-np.diff(arcs), kind="stable")]
+        decreasing = rows[np.argsort(-weights.astype(np.int64), kind="stable")]
         rows = decreasing if strategy == "high" else decreasing[::-1]
     shuffled = np.zeros(arcs.size, np.int64)
     np.cumsum(np.diff(arcs)[rows], out=shuffled[1:])

@@ -58,7 +58,7 @@ def test_devices_are_chosen_by_what_is_left():
 def test_proposals_are_a_file_of_dasks_configuration():
     text = as_yaml(propose([invented(top_down_until(1))]))
     direction = yaml.safe_load(text)["daskbfs"]["direction"]
-    assert direction["beamer"].keys() == {"alpha", "beta"}
+    assert direction["beamer"].keys() == {"alpha", "beta", "gamma"}
     assert direction["adaptive"].keys() == {"alpha", "beta", "gamma", "alpha1", "alpha2"}
 
 
