@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import json
 import signal
@@ -89,40 +90,36 @@ def _client_of(cluster):
         yield client
 
 
+CLUSTERS = {
+    "one_worker": daskbfs.local_cluster,
+    "two_workers": lambda: daskbfs.local_cluster(2),
+    "hybrid": lambda: daskbfs.HybridCluster(1, gpus=0, emulated_gpus=2),
+}
+
+
 @pytest.fixture(scope="session")
-def _one_worker():
-    with _client_of(daskbfs.local_cluster()) as client:
-        yield client
+def shared_client():
+    """The client of a shared cluster, by the cluster's name: it starts when first asked for."""
+    with contextlib.ExitStack() as clusters:
+        yield functools.cache(lambda name: clusters.enter_context(_client_of(CLUSTERS[name]())))
 
 
 @pytest.fixture
-def one_worker(_one_worker, kron12):
+def one_worker(shared_client, kron12):
     """A client of a cluster with a worker in this process."""
-    yield from _share(_one_worker, kron12)
-
-
-@pytest.fixture(scope="session")
-def _two_workers():
-    with _client_of(daskbfs.local_cluster(2)) as client:
-        yield client
+    yield from _share(shared_client("one_worker"), kron12)
 
 
 @pytest.fixture
-def two_workers(_two_workers, kron12):
+def two_workers(shared_client, kron12):
     """A client of a cluster with two worker processes."""
-    yield from _share(_two_workers, kron12)
-
-
-@pytest.fixture(scope="session")
-def _hybrid():
-    with _client_of(daskbfs.HybridCluster(1, gpus=0, emulated_gpus=2)) as client:
-        yield client
+    yield from _share(shared_client("two_workers"), kron12)
 
 
 @pytest.fixture
-def hybrid(_hybrid, kron12):
+def hybrid(shared_client, kron12):
     """A client of a cluster with a CPU worker and two that emulate GPUs."""
-    yield from _share(_hybrid, kron12)
+    yield from _share(shared_client("hybrid"), kron12)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from daskbfs.bench import confidence as spread
+from daskbfs.bench.confidence import FEWEST, bounds, mean, resample
 from daskbfs.bench.trials import read_json
 from daskbfs.names import Device
 from daskbfs.telemetry.levels import EMULATED_NOTE
@@ -63,10 +63,10 @@ def read_run(file: str) -> Run:
             f"{file} has no searches to compare ({error!r}): give what 'daskbfs run --json' or "
             "'daskbfs graph500 --json' wrote"
         ) from None
-    if len(trials) < spread.FEWEST:
+    if len(trials) < FEWEST:
         raise ValueError(
             f"{file} has {len(trials)} searches, too few to judge their scatter: run at least "
-            f"{spread.FEWEST}"
+            f"{FEWEST}"
         )
     return Run(file, same, trials, emulated)
 
@@ -89,17 +89,17 @@ def compare(before: Run, after: Run) -> dict[str, Any]:
     runs = (before, after)
     clock = next(c for c in _CLOCKS if all(c in trial for run in runs for trial in run.trials))
     old, new = (run.seconds(clock) for run in runs)
-    paired = old.keys() == new.keys() and len(old) >= spread.FEWEST
+    paired = old.keys() == new.keys() and len(old) >= FEWEST
     _check_work(before, after)
     if paired:
         ratios = [np.log(np.mean(new[source]) / np.mean(times)) for source, times in old.items()]
-        resamples = np.exp(spread.resample(ratios, spread.mean))
+        resamples = np.exp(resample(ratios, mean))
         factor = float(np.exp(np.mean(ratios)))
     else:
         was, now = (np.concatenate([*times.values()]) for times in (old, new))
         factor = float(np.mean(now) / np.mean(was))
-        resamples = spread.resample(now, spread.mean, 1) / spread.resample(was, spread.mean, 2)
-    low, high = spread.bounds(resamples)
+        resamples = resample(now, mean, 1) / resample(was, mean, 2)
+    low, high = bounds(resamples)
     verdict = "faster" if high < 1 else "slower" if low > 1 else "undecided"
     return {
         "before": before.file,

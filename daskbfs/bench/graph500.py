@@ -21,7 +21,7 @@ from distributed import Client
 
 from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.algorithms.bfs.result import BFSResult
-from daskbfs.bench import confidence as spread
+from daskbfs.bench import confidence
 from daskbfs.bench.energy import measure_energy
 from daskbfs.bench.trials import Trials, summarize
 from daskbfs.distribution.connect import is_here, place, require_workers
@@ -264,10 +264,10 @@ def official(outcome: Outcome) -> dict[str, int | float]:
         "construction_time": outcome.construction_seconds,
     }
     groups = {
-        "time": spread.statistics(outcome.seconds),
-        "nedge": spread.statistics(edges),
-        "TEPS": spread.rate_statistics(outcome.seconds, edges),
-        "validate": spread.statistics(outcome.validate_seconds),
+        "time": confidence.statistics(outcome.seconds),
+        "nedge": confidence.statistics(edges),
+        "TEPS": confidence.rate_statistics(outcome.seconds, edges),
+        "validate": confidence.statistics(outcome.validate_seconds),
     }
     for what, figures in groups.items():
         fields |= {f"bfs_{name}_{what}": value for name, value in figures.items()}
@@ -279,9 +279,9 @@ def intervals(outcome: Outcome) -> dict[str, list[float]] | None:
     edges = [record["edges"] for record in outcome.trials.records]
     per_edge = [s / m for s, m in zip(outcome.seconds, edges, strict=True)]
     times, medians, each = (
-        spread.interval(outcome.seconds),
-        spread.interval(outcome.seconds, spread.median),
-        spread.interval(per_edge),
+        confidence.interval(outcome.seconds),
+        confidence.interval(outcome.seconds, confidence.median),
+        confidence.interval(per_edge),
     )
     if times is None or medians is None or each is None:
         return None
@@ -312,7 +312,7 @@ def report(outcome: Outcome) -> dict[str, Any]:
     common["harmonic_mean_teps"] = fields["bfs_harmonic_mean_TEPS"]
     common["median_seconds"] = fields["bfs_median_time"]
     return {
-        **spread.finite(fields),
+        **confidence.finite(fields),
         "intervals": intervals(outcome),
         "energy": outcome.energy,
         **common,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,11 @@ def scale_option(default: int) -> Decorator:
 def rounds_option(default: int) -> Decorator:
     """The option ``--rounds`` of a benchmark that times everything so often."""
     return click.option("--rounds", type=click.IntRange(1), default=default, show_default=True)
+
+
+def some_option(name: str, variable: str, choices: Sequence[str], help: str) -> Decorator:
+    """An option that may be repeated, for some of the names that there are."""
+    return click.option(name, variable, type=click.Choice(choices), multiple=True, help=help)
 
 
 def timing_options(*, scale: int, rounds: int) -> Decorator:

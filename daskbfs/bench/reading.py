@@ -30,12 +30,8 @@ _MEGABYTE = 1e6
 
 @click.command()
 @options.scale_option(20)
-@click.option(
-    "--format",
-    "suffixes",
-    type=click.Choice(_FORMATS),
-    multiple=True,
-    help="Only these; may be repeated.  [default: all]",
+@options.some_option(
+    "--format", "suffixes", _FORMATS, "Only these; may be repeated.  [default: all]"
 )
 @options.rounds_option(3)
 @options.json_option

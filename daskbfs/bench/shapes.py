@@ -25,10 +25,10 @@ from typing import Any
 
 import click
 import numpy as np
-from numba import njit
 
 from daskbfs.algorithms.bfs.api import bfs
 from daskbfs.bench import options
+from daskbfs.bench.systems.baselines import cpu_csr
 from daskbfs.graph.build import build_graph, construct
 from daskbfs.graph.edge_stream import ArrayEdges
 from daskbfs.graph.graph import Graph
@@ -42,25 +42,6 @@ GRAPHS = ("kron:22", "uniform:22", "grid:2048")
 _SOURCE = re.compile(r"^Source\s*:?\s+(\d+)", re.MULTILINE)
 _TRIAL = re.compile(r"^Trial Time:\s+([\d.]+)", re.MULTILINE)
 _SETTLE_SECONDS = 0.5  # for memory that another process held to be free again
-
-
-@njit(nogil=True, cache=True)
-def serial_queue(indptr, indices, source, parent, queue):  # type: ignore[no-untyped-def]
-    """A search as a textbook has it; returns how many vertices it reached."""
-    parent[:] = -1
-    parent[source] = source
-    queue[0] = source
-    head, tail = 0, 1
-    while head < tail:
-        v = queue[head]
-        head += 1
-        for e in range(indptr[v], indptr[v + 1]):
-            u = indices[e]
-            if parent[u] < 0:
-                parent[u] = v
-                queue[tail] = u
-                tail += 1
-    return tail
 
 
 @click.command()
@@ -183,7 +164,8 @@ class _SerialQueue:
     def seconds(self, source: int) -> float:
         """Of one search."""
         start = time.perf_counter()
-        serial_queue(self._indptr, self._indices, source, self._parent, self._queue)
+        self._parent.fill(-1)
+        cpu_csr.search(self._indptr, self._indices, source, self._parent, self._queue)
         return time.perf_counter() - start
 
 

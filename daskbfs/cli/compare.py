@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from daskbfs.bench.options import some_option
 from daskbfs.cli import options
 
 if TYPE_CHECKING:
@@ -25,13 +26,7 @@ _WIDTHS = (28, 5, 16, 10, 12, 10, 6)
     metavar="NAME",
     help="Only these; may be repeated, and have * and ?.  [default: all]",
 )
-@click.option(
-    "--paper",
-    "papers",
-    type=click.Choice(_PAPERS),
-    multiple=True,
-    help="Only the systems of this paper; may be repeated.",
-)
+@some_option("--paper", "papers", _PAPERS, "Only the systems of this paper; may be repeated.")
 @options.count_option(
     "--trials", default=8, help="Searches of each system, from the same random vertices."
 )

@@ -87,9 +87,9 @@ def sides(
 ) -> Sides:
     """Rows as a strategy hands them out; ``arcs`` are those before each row, and all of them.
 
-    ``by_degree`` says that rows come by decreasing degree. Otherwise they are sorted by ``weights``,
-    their input degrees, which are known before rows are filled: partitions are the same wherever
-    they are built.
+    ``by_degree`` says that rows come by decreasing degree. Otherwise they are sorted by
+    ``weights``, their input degrees, which are known before rows are filled: partitions are the
+    same wherever they are built.
     """
     check_strategy(strategy)
     if strategy == "high" and by_degree:

@@ -168,14 +168,14 @@ class BFS:
         if state.exact:
             leave_exact(state)
         here = self._receive(partition, message)
+        self._enter(partition, state, here)
         if _waits(partition, message):
-            self._enter(partition, state, here)
             found, scout_count, examined = None, 0.0, 0
         elif message.direction is Direction.TOP_DOWN:
             few = message.summary.scout_count < self.serial_arcs
-            found, scout_count, examined = self._top_down(
-                partition, state, frontier, here, 1 if few else n_threads()
-            )
+            threads = 1 if few else n_threads()
+            rows = self._own_rows(partition, state, frontier, here, threads)
+            found, scout_count, examined = self._top_down(partition, state, *rows, threads)
         else:
             cached = message.implementation is Implementation.BGC
             found, scout_count, examined = self._bottom_up(
@@ -218,17 +218,10 @@ class BFS:
         return Frontier(frontier.size, words=put(frontier.words))
 
     def _top_down(
-        self,
-        partition: Partition,
-        state: SearchState,
-        frontier: Frontier,
-        here: Frontier,
-        threads: int,
+        self, partition: Partition, state: SearchState, queue: np.ndarray, size: int, threads: int
     ) -> tuple[Frontier, float, int]:
-        """Let the frontier's own rows look for neighbours."""
+        """Let the first ``size`` rows of a queue look for neighbours."""
         memory, numbering = partition.memory, partition.numbering
-        self._enter(partition, state, here)
-        queue, size = self._own_rows(partition, state, frontier, here, threads)
         ids = state.spare_queue(queue)
         awake_count, scout_count, examined = _kernels(partition).top_down(
             partition.out.indptr,
@@ -257,7 +250,6 @@ class BFS:
     ) -> tuple[Frontier, float, int]:
         """Let own rows look for a parent in the frontier."""
         memory, alone = partition.memory, _alone(partition)
-        self._enter(partition, state, here)
         bitmap = self._bitmap(partition, state, here, threads)
         words = state.spare_bitmap(bitmap)
         if not alone:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from daskbfs.bench.options import some_option
 from daskbfs.bench.papers import (
     adaptive as paper_adaptive,
 )
@@ -62,13 +63,7 @@ EXPERIMENTS = (
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder with real graphs: soc-Slashdot0902.txt.gz and others.",
 )
-@click.option(
-    "--paper",
-    "papers",
-    type=click.Choice(list(PAPERS)),
-    multiple=True,
-    help="Only this one; may be repeated.",
-)
+@some_option("--paper", "papers", list(PAPERS), "Only this one; may be repeated.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default="papers.html", show_default=True
 )

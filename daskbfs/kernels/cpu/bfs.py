@@ -27,6 +27,7 @@ from daskbfs.kernels.bitmap import (
     trailing_zeros,
 )
 from daskbfs.kernels.compile import inlined, kernel
+from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS, append
 from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.kernels.vertex_numbers import NONE
 
@@ -34,7 +35,6 @@ PIECE_WORDS = 128  # of a bottom-up step
 PIECE_ROWS = 64  # of a top-down step's queue
 _CLEARED_WORDS = 2**14  # of a bitmap, by one thread
 _MARKED_ROWS = 2**11  # of a queue, in a bitmap, by one thread
-_OUTBOX = 1024  # vertices that a thread keeps before it appends them to the queue
 _FULL = ~EMPTY
 _2, _3, _4, _64 = np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(64)
 _DENSE = 24  # unvisited rows of a word from which testing all 64 hubs is cheaper than a choice
@@ -186,14 +186,6 @@ bottom_up_cached = bottom_up
 
 
 @inlined
-def _append(queue, tail, outbox, size):
-    """Move a thread's findings to the shared queue."""
-    place = np.uint64(atomic_add(tail, 0, np.int64(size)))
-    for i in range(size):
-        queue[place + i] = outbox[i]
-
-
-@inlined
 def _top_down_rows(
     first, last, indptr, indices, vertex, mean_degree, own_first, parent, elsewhere, visited,
     queue, next_queue, tail, outbox, kept,
@@ -219,8 +211,8 @@ def _top_down_rows(
                 scout_count += mean_degree[w]
                 outbox[kept] = u
                 kept += ONE
-                if kept == _OUTBOX:
-                    _append(next_queue, tail, outbox, kept)
+                if kept == OUTBOX_ROWS:
+                    append(next_queue, tail, outbox, kept)
                     kept = EMPTY
     return kept, scout_count, np.int64(examined)
 
@@ -233,7 +225,7 @@ def _top_down_pieces(
     """One thread's share of a top-down step: pieces of the queue until none is left."""
     scout_count = 0.0
     examined = 0
-    outbox = np.empty(_OUTBOX, np.uint32)
+    outbox = np.empty(OUTBOX_ROWS, np.uint32)
     kept = EMPTY
     piece = atomic_add(claimed, 0, 1)
     while piece * PIECE_ROWS < size:
@@ -246,7 +238,7 @@ def _top_down_pieces(
         scout_count += scouted
         examined += looked_at
         piece = atomic_add(claimed, 0, 1)
-    _append(next_queue, tail, outbox, kept)
+    append(next_queue, tail, outbox, kept)
     scout_counts[part] = scout_count
     examined_counts[part] = examined
 

@@ -27,12 +27,12 @@ from daskbfs.kernels.bitmap import (
 )
 from daskbfs.kernels.compile import inlined, kernel
 from daskbfs.kernels.cpu.clock import seconds_now
+from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS, append
 from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.kernels.vertex_numbers import NONE
 
 _AHEAD = np.uint64(16)  # rows of the queue between a prefetch and its use
 _PIECE_ROWS = 64
-_OUTBOX = 1024  # rows that a thread keeps before it appends them to the queue
 _CLEARED_ROWS = 2**15  # of parents, by one thread
 _MARKED_ROWS = 2**11
 _1, _2 = np.uint32(1), np.uint64(2)
@@ -60,19 +60,11 @@ def _search_rows(first, last, indptr, indices, vertex, parent, queue, tail):
 
 
 @inlined
-def _append(queue, tail, outbox, size):
-    """Move a thread's findings to the queue."""
-    place = np.uint64(atomic_add(tail, 0, np.int64(size)))
-    for i in range(size):
-        queue[place + i] = outbox[i]
-
-
-@inlined
 def _search_pieces(
     part, n_parts, indptr, indices, vertex, parent, queue, first, last, claimed, tail, examined
 ):
     """One thread's share of a level: pieces of the frontier until none is left."""
-    outbox = np.empty(_OUTBOX, np.uint32)
+    outbox = np.empty(OUTBOX_ROWS, np.uint32)
     kept = np.uint64(0)
     looked_at = np.uint64(0)
     size = last - first
@@ -90,11 +82,11 @@ def _search_pieces(
                 if parent[u] == NONE and compare_and_swap(parent, u, NONE, vertex[row]):
                     outbox[kept] = u
                     kept += ONE
-                    if kept == _OUTBOX:
-                        _append(queue, tail, outbox, kept)
+                    if kept == OUTBOX_ROWS:
+                        append(queue, tail, outbox, kept)
                         kept = np.uint64(0)
         piece = atomic_add(claimed, 0, 1)
-    _append(queue, tail, outbox, kept)
+    append(queue, tail, outbox, kept)
     examined[part] = looked_at
 
 

@@ -62,12 +62,13 @@ def kernel2(rows: Packed, source: int) -> np.ndarray:
     parent = np.full(rows.vertex.size, -1, np.int64)
     start = rows.start(source)
     if start is not None:
-        _search(rows.indptr, rows.indices, start, parent, np.empty(rows.vertex.size, np.uint32))
+        search(rows.indptr, rows.indices, start, parent, np.empty(rows.vertex.size, np.uint32))
     return rows.unpacked(source, parent)
 
 
 @kernel
-def _search(indptr, indices, source, parent, visit):
+def search(indptr, indices, source, parent, visit):
+    """Fill ``parent``, all -1, from a source; ``visit`` gets the vertices in their order."""
     parent[source] = source
     visit[0] = source
     done, size = 0, 1
