@@ -1,35 +1,38 @@
-# make demo: a validated search.  make check: the quick loop.  make test: everything.
+# make demo: a validated search.  make check: the quick loop.  make test: all that a change can break.
+# make test-campaigns: what takes long, and the oldest Dask.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
+CAMPAIGNS := $(VENV)/.campaigns-installed
 OLDEST := .venv-oldest
 PIP_INSTALL := install --quiet --disable-pip-version-check
-TWO := -n 2 --dist loadfile
-QUICK := $(BIN)/pytest $(TWO) -m "not slow and not browser"
+PYTEST := -m pytest -n 2 --dist loadfile
 
-.PHONY: demo test test-oldest check lint types clean
+.PHONY: demo test test-campaigns test-oldest check lint types clean
 
 # the base package only: what a user of pip install daskbfs gets
 demo: $(BASE)
 	$(BIN)/daskbfs run kron:20 --sources 8 --validate
 
+check: lint types
+	$(BIN)/python $(PYTEST) --ignore tests/campaigns -m "not slow"
+
 test: lint types
-	$(QUICK)
-	$(BIN)/pytest $(TWO) -m "slow or browser"
+	$(BIN)/python $(PYTEST) --ignore tests/campaigns
+
+test-campaigns: $(CAMPAIGNS)
+	$(BIN)/python $(PYTEST) tests/campaigns
 	$(MAKE) test-oldest
 
 # the Dask that dask-cuda pins, dask-cuda, and the oldest bokeh: whatever talks to them must run there
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest -m "not slow or oldest" tests/cluster/test_tuning.py \
-		tests/cluster/test_hybrid.py tests/cluster/test_dask_cuda.py tests/engine \
-		tests/distribution tests/telemetry/test_recorder.py tests/algorithms/test_pagerank.py
-	$(OLDEST)/bin/python -m pytest tests/dashboard -k "installed or click or thousand"
-	$(OLDEST)/bin/python -m pytest tests/cluster/test_cluster_configs.py -k gpus
-
-check: lint types
-	$(QUICK)
+	$(OLDEST)/bin/python $(PYTEST) -m "not slow or oldest" tests/cluster tests/engine \
+		tests/distribution tests/telemetry/test_recorder.py tests/algorithms/test_pagerank.py \
+		tests/campaigns/test_dask_cuda.py
+	$(OLDEST)/bin/python $(PYTEST) tests/campaigns/test_dashboard.py \
+		tests/campaigns/test_cluster_configs.py -k "installed or click or thousand or gpus"
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -46,12 +49,16 @@ $(BASE): pyproject.toml | $(BIN)/python
 	touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/pip $(PIP_INSTALL) --editable ".[dev]"
+	$(BIN)/pip $(PIP_INSTALL) --no-compile --editable ".[dev]"
 	touch $(BASE) $@
+
+$(CAMPAIGNS): pyproject.toml | $(DEV)
+	$(BIN)/pip $(PIP_INSTALL) --no-compile --editable ".[test-campaigns]"
+	touch $@
 
 $(OLDEST)/.installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/pip $(PIP_INSTALL) --editable ".[test,cuda13]" \
+	$(OLDEST)/bin/pip $(PIP_INSTALL) --no-compile --editable ".[cuda13,test-campaigns]" \
 		dask==2026.7.1 distributed==2026.7.1 "bokeh==3.4.*"
 	touch $@
 

@@ -29,16 +29,6 @@ hypothesis.settings.load_profile("daskbfs")
 # dask-cuda pins a Dask of its own: make test-oldest has both
 collect_ignore = [] if importlib.util.find_spec("dask_cuda") else ["campaigns/test_dask_cuda.py"]
 
-CAMPAIGNS = Path(__file__).parent / "campaigns"
-
-
-def pytest_collection_modifyitems(items):
-    """Whatever is in tests/campaigns is a campaign, without a mark of its own."""
-    for item in items:
-        if item.path.is_relative_to(CAMPAIGNS):
-            item.add_marker(pytest.mark.campaign)
-
-
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 

@@ -15,7 +15,7 @@ from daskbfs.bench.report import figures, read_records, write_report
 from daskbfs.cli import main
 from daskbfs.plotting.figures import degree_figure, search_figure
 from daskbfs.plotting.pictures import render
-from tests.support.browser import Page, chromium
+from tests.support.records import write_records
 from tests.support.samples import TABLE
 
 NAME = "<script>alert(1)</script> $x_$ & co"
@@ -23,33 +23,7 @@ NAME = "<script>alert(1)</script> $x_$ & co"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Records of all kinds, as the commands write them."""
-    folder = tmp_path_factory.mktemp("records")
-
-    def run(*words):
-        done = CliRunner().invoke(main, [*words, "--quiet"])
-        assert done.exit_code == 0, done.output
-
-    one, emulated, cut = (str(folder / f"{name}.json") for name in ("one", "emulated", "cut"))
-    run("run", "kron:10", "--sources", "5", "--driver", "direct", "--json", one)
-    devices = "cpu=1,gpu-emulated=1"
-    run("run", "kron:9", "--sources", "2", "--devices", devices, "--json", emulated)
-    run("partition", "kron:9", "--devices", "cpu=1,gpu=1", "--json", cut)
-    points = [
-        {"strategy": s, "cpu_share": c, "vertex_share": 0.5, "teps": 1e9, "seconds": 1,
-         "kernel_seconds": 0.5}
-        for s in ("high", "low", "random") for c in (0.3, 0.6)
-    ]  # fmt: skip
-    record = json.loads((folder / "one.json").read_text())
-    swept = {"graph": "kron:20", "one_worker_teps": 2e9, "points": points}
-    sweep = {
-        "daskbfs": "0",
-        "machine": record["machine"],
-        "devices": "2 CPU workers",
-        "sweeps": [swept],
-    }
-    (folder / "sweep.json").write_text(json.dumps(sweep))
-    return [one, emulated, cut, str(folder / "sweep.json")]
+    return write_records(tmp_path_factory.mktemp("records"))
 
 
 class Tags(HTMLParser):
@@ -199,15 +173,3 @@ def test_searches_of_many_levels_and_of_none_can_be_drawn():
         result = daskbfs.bfs(path, source)
         assert render(result.plot(), "png")
         assert render(degree_figure(result.levels, "title"), "png")
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_the_page_looks_well_in_a_browser(files, tmp_path):
-    write_report(files, str(tmp_path / "page.html"))
-    with chromium() as browser:
-        page = Page(browser, f"file://{tmp_path}/page.html", width=1100, height=4600)
-        page.until("() => [...document.images].every(i => i.complete && i.naturalWidth > 100)")
-        assert page.tab.evaluate("document.images.length") == 9
-        page.screenshot("report")
-        page.close()

@@ -225,7 +225,6 @@ def test_mistakes_are_told_in_one_line(words, told, tmp_path):
 # This machine
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "devices", "ctrl_c"),
     [
@@ -251,7 +250,6 @@ def _read(file):
     return file.read_text() if file.exists() else ":9"
 
 
-@pytest.mark.slow
 def test_a_local_cluster_ends_with_its_scheduler(tmp_path):
     with Started(tmp_path, ["local.sh"]) as cluster, from_file(tmp_path, 1) as client:
         client.shutdown()
@@ -283,7 +281,6 @@ def talk_without_certificate(address, ca):
         encrypted.recv(1)
 
 
-@pytest.mark.slow
 def test_a_tls_cluster_searches_for_those_with_a_certificate_only(tmp_path):
     folder = tmp_path / "keys"
     with Started(tmp_path, ["tls.sh", 2, folder], {"PORT": "0"}) as cluster:
@@ -442,12 +439,10 @@ def check_ssh(folder, devices, *options, environment=()):
             cluster.stop()
 
 
-@pytest.mark.slow
 def test_an_ssh_cluster_searches_and_leaves_nothing_behind(tmp_path):
     check_ssh(tmp_path, [CPU, CPU])
 
 
-@pytest.mark.slow
 def test_hosts_that_cannot_be_used_are_told_in_one_line(tmp_path):
     with SSHServer(tmp_path) as server:
         words = ["127.0.0.1", "127.0.0.1", "--ssh-config", server.config]
@@ -538,7 +533,6 @@ def check_slurm(folder, n_jobs, devices, *options, environment=()):
     assert sorted((folder / "cancelled").read_text().split()) == sorted(submitted)
 
 
-@pytest.mark.slow
 def test_a_slurm_cluster_searches_and_cancels_its_jobs(tmp_path):
     check_slurm(tmp_path, 2, [CPU, CPU])
 
@@ -686,7 +680,6 @@ def test_pods_install_what_there_is():
             assert (only.operator, only.version in needed[each.name]) == ("==", True)
 
 
-@pytest.mark.slow
 def test_what_pods_run_is_a_cluster_that_searches(tmp_path):
     scheduler, *workers = containers()
     file = tmp_path / "scheduler.json"

@@ -30,22 +30,20 @@ def simulated(graph):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
 @pytest.mark.cudasim
 @pytest.mark.parametrize(
     ("graph", "n_searches"),
     [
         ("star", 4),
-        pytest.param("kronecker", 4, marks=pytest.mark.slow),
-        pytest.param("path", 4, marks=pytest.mark.slow),
-        pytest.param("directed", 7, marks=pytest.mark.slow),
+        ("kronecker", 4),
+        ("path", 4),
+        ("directed", 7),
     ],
 )
 def test_simulated_searches_find_the_levels_of_the_oracle(graph, n_searches):
     assert simulated(graph)["searches"] == n_searches
 
 
-@pytest.mark.slow
 @pytest.mark.cudasim
 def test_all_kernels_run_in_the_simulator_streamed_and_over_two_devices_too():
     report = simulated("even")

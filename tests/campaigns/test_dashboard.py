@@ -182,7 +182,6 @@ def test_the_page_is_preloaded_also_under_a_prefix(tmp_path, browser, prefix):
         crew.close()
 
 
-@pytest.mark.slow
 def test_a_running_search_is_seen_before_it_ends(browser):
     path = daskbfs.from_edges(np.arange(1500)[:, None] + [0, 1], name="path")
     with (
@@ -253,7 +252,6 @@ def test_emulated_devices_are_called_so(browser):
         page.screenshot("hybrid")
 
 
-@pytest.mark.slow
 def test_a_thousand_searches(browser, kron12):
     with daskbfs.local_cluster() as cluster, cluster.get_client() as client:
         placed = daskbfs.distribute(kron12, client)
@@ -270,7 +268,6 @@ def test_a_thousand_searches(browser, kron12):
             page.until_headline(f"kron:12 from {again.source}:")
 
 
-@pytest.mark.slow
 def test_thirty_workers(browser, kron12):
     with (
         LocalCluster(

@@ -255,7 +255,6 @@ class Fault:
     right: str
     wrong: str
     caught_by: list[str]
-    quick: bool = False
     wild: bool = False
     """May write outside its arrays: the process that tried it is not used again."""
 
@@ -364,29 +363,21 @@ def test_every_fault_can_be_planted(fault):
     assert planted(fault) is not AS_WRITTEN[fault.kernel]
 
 
-@pytest.mark.slow
 def test_nothing_is_caught_where_nothing_is_wrong(workers):
     assert workers.caught_by(NOTHING) == ""
 
 
 def cases(*, wild):
     return pytest.mark.parametrize(
-        "fault",
-        [
-            pytest.param(fault, id=fault.name, marks=[] if fault.quick else [pytest.mark.slow])
-            for fault in FAULTS
-            if fault.wild is wild
-        ],
+        "fault", [pytest.param(fault, id=fault.name) for fault in FAULTS if fault.wild is wild]
     )
 
 
-@pytest.mark.slow
 @cases(wild=False)
 def test_a_planted_fault_is_caught(workers, fault):
     check_caught(workers, fault)
 
 
-@pytest.mark.slow
 def test_planted_faults_leave_no_trace(workers):
     assert workers.caught_by(NOTHING) == ""
 

@@ -62,7 +62,6 @@ QUICK = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 def test_experiments_of_all_papers_run_here(tmp_path, monkeypatch):
     monkeypatch.setattr(paper_dating, "SHARES", (0.5,))
     monkeypatch.setattr(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -320,7 +321,7 @@ def top_down(
 
 
 def _bottom_up(
-    search: Any,
+    search: Callable[[], Any],
     indptr: Any,
     indices: Any,
     hub: Any,
@@ -344,7 +345,7 @@ def _bottom_up(
             for first_row, last_row, width in block.spans:
                 last_row = min(last_row, n_long_rows)
                 launch(
-                    search,
+                    search(),
                     (last_row - first_row) * width,
                     indptr,
                     arcs,
@@ -362,8 +363,8 @@ def _bottom_up(
     return int(block_counts.sum()), float(block_arcs.sum()), int(examined[0])
 
 
-bottom_up = functools.partial(_bottom_up, search_rows)
-bottom_up_cached = functools.partial(_bottom_up, search_rows_cached)
+bottom_up = functools.partial(_bottom_up, lambda: search_rows)  # by name, as other kernels are
+bottom_up_cached = functools.partial(_bottom_up, lambda: search_rows_cached)
 """The same, with a cache in software for the frontier."""
 
 
