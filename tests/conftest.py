@@ -5,6 +5,8 @@ import functools
 import importlib.util
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import dask
@@ -28,6 +30,16 @@ hypothesis.settings.load_profile("daskbfs")
 
 # dask-cuda pins a Dask of its own: make test-oldest has both
 collect_ignore = [] if importlib.util.find_spec("dask_cuda") else ["campaigns/test_dask_cuda.py"]
+
+
+def pytest_sessionstart(session):
+    """Compile what most tests need, once: otherwise both processes of pytest would."""
+    if getattr(session.config.option, "numprocesses", None):
+        words = [sys.executable, "-m", "daskbfs.cli.compile_ahead"]
+        parts = (("1", "search", "validation", "trees"), ("2", "search", "pagerank"))
+        for process in [subprocess.Popen([*words, *kinds]) for kinds in parts]:
+            assert process.wait() == 0
+
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -13,7 +13,7 @@ from distributed import Nanny, Scheduler, Security, SpecCluster
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from daskbfs.cluster.devices import RESOURCES
-from daskbfs.cluster.local import LEAVE_INTERRUPTS, LOOPBACK, on_host, with_our_page
+from daskbfs.cluster.local import LOOPBACK, WORKER_SETUP, on_host, with_our_page
 from daskbfs.cluster.tuning import TunedClients, exempt_from_collection, fastest_event_loop
 from daskbfs.machine.devices import INSTALL, MissingPackageError, check_device, nvml
 from daskbfs.names import Device
@@ -180,7 +180,7 @@ def _worker(cores: Sequence[int] | None, **options: Any) -> dict[str, Any]:
     common = {
         "nthreads": 1,
         "memory_limit": 0,
-        "preload": [LEAVE_INTERRUPTS],
+        "preload": [WORKER_SETUP],
         "silence_logs": logging.WARNING,
     }
     plugins = [] if cores is None else [Affinity(cores)]
@@ -196,7 +196,7 @@ def _gpu_worker(gpu: int, cores: Sequence[int] | None) -> dict[str, Any]:
         "memory_limit": 0,
         "silence_logs": logging.WARNING,
         "resources": {RESOURCES[Device.GPU]: 1},
-        "preload": [spec["options"]["preload"], LEAVE_INTERRUPTS],
+        "preload": [spec["options"]["preload"], WORKER_SETUP],
         "preload_argv": [[spec["options"]["preload_argv"]], []],
     }
     if cores is not None:

@@ -31,12 +31,17 @@ class TunedCluster(TunedClients, LocalCluster):  # type: ignore[misc]
         return shown
 
 
-LEAVE_INTERRUPTS = """
-import signal
+WORKER_SETUP = """
+import logging, signal
+
+def is_news(record):  # a heartbeat may be under way when the cluster is closed
+    return not record.getMessage().startswith("Failed to communicate with scheduler during heart")
 
 def dask_setup(worker):
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started us
+    logging.getLogger("distributed.worker").addFilter(is_news)
 """
+"""A preload of each worker process that we start."""
 
 LOOPBACK = "127.0.0.1"
 """Where everything listens that we start: Dask's workers run whatever reaches them."""
@@ -92,7 +97,7 @@ def local_cluster(n_workers: int = 1, **options: Any) -> TunedCluster:
     }
     options["scheduler_kwargs"] = with_our_page(options.get("scheduler_kwargs") or {})
     if n_workers > 1:
-        defaults["preload"] = [LEAVE_INTERRUPTS]
+        defaults["preload"] = [WORKER_SETUP]
     with dask.config.set({"distributed.admin.event-loop": fastest_event_loop()}):
         cluster = TunedCluster(**defaults | options)
     exempt_from_collection()
