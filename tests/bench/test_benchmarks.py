@@ -7,7 +7,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from daskbfs.bench import networkx_calls, reading, validating
+import daskbfs
+from daskbfs.bench import limit, networkx_calls, reading, validating
 from daskbfs.bench.partitioning import verdicts
 
 REFERENCE = """
@@ -108,3 +109,26 @@ def test_the_networkx_benchmark_times_both(tmp_path):
         "bfs_edges", "connected_components", "pagerank"
     ]  # fmt: skip
     assert all(row["daskbfs_seconds"] > 0 for row in report["rows"])
+
+
+def test_the_limit_counts_what_each_level_must_touch(tmp_path):
+    star = daskbfs.from_edges([(0, leaf) for leaf in range(1, 1001)])
+    result = daskbfs.bfs(star, 1, direction="top_down")
+    by_row = result.level[star.original_index[: star.n_rows]]
+    from_leaf, from_centre, from_leaves = (
+        limit.least_touched(star, by_row, record) for record in result.levels
+    )
+    assert (from_leaf.looks, from_centre.looks, from_leaves.looks) == (1, 1000, 999)
+    # offsets, name, arcs and parent, a line each; then 1,000 arcs and 999 parents
+    assert from_leaf.lines == 4
+    assert from_centre.lines == 2 + 63 + 63
+    done = CliRunner().invoke(
+        limit.main, ["kron:9", "--sources", "2", "--quiet", "--json", str(tmp_path / "f.json")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "kernels take" in done.output
+    figures = json.loads((tmp_path / "f.json").read_text())
+    for levels in figures["searches"]:
+        for row in levels:
+            assert row["lines"] > 0 and row["seconds"] >= 0
+            assert row["least_seconds"] > 0
