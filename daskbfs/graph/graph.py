@@ -88,6 +88,11 @@ class Outline:
         return self.input_degree.size
 
     @property
+    def keeps_input_order(self) -> bool:
+        """Whether each row has the number of its vertex."""
+        return not self.locality.by_degree and self.n_rows == self.n_vertices
+
+    @property
     def n_arcs(self) -> int:
         """Entries of all rows: each undirected edge twice."""
         return int(self.all_lengths[0].sum(dtype=np.int64))

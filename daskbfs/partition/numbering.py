@@ -32,6 +32,8 @@ class Numbering(Pinned):
     """Partitions that own their rows; those behind them mirror these, one each."""
     even: bool = False
     """Whether no row has many more arcs than the mean."""
+    renamed: bool = True
+    """Whether some global id is another number than its vertex."""
     degree: np.ndarray | None = None
     """Of each vertex, where the mean of a word says nothing: rows are in the input's order."""
     arrays: Recycler = field(default_factory=Recycler)
@@ -41,7 +43,8 @@ class Numbering(Pinned):
 
     def __post_init__(self) -> None:
         if self.memory is None:
-            memory = HostMemory(self.vertex, self.mean_degree, self.arrays)
+            vertex = self.vertex if self.renamed else self.vertex[:0]
+            memory = HostMemory(vertex, self.mean_degree, self.arrays)
             object.__setattr__(self, "memory", memory)
 
     @property
@@ -96,5 +99,6 @@ def number(graph: Outline, layout: Layout) -> Numbering:
         mean_degree=mean_degree,
         n_primary=layout.n_primary,
         even=even,
+        renamed=layout.n_partitions > 1 or not graph.keeps_input_order,
         degree=exact,
     )

@@ -301,3 +301,24 @@ def test_a_larger_graph_agrees_with_scipy(direction):
 def test_the_oracle_itself():
     assert naive.levels([(0, 1), (1, 2), (5, 6)], 0) == {0: 0, 1: 1, 2: 2}
     assert naive.levels([(1, 0), (1, 2)], 0, directed=True) == {0: 0}
+
+
+@pytest.mark.parametrize("n_isolated", [0, 5])
+@pytest.mark.parametrize("reach", [1, 4, 9])
+def test_rows_of_even_graphs_are_searched_until_one_neighbour_is_in_the_frontier(n_isolated, reach):
+    n = 300  # on a ring, with neighbours up to some way along it
+    edges = [(v, (v + step) % n) for v in range(n) for step in range(1, reach + 1)]
+    graph = daskbfs.from_edges(edges, n_vertices=n + n_isolated)
+    assert graph.keeps_input_order is (n_isolated == 0)
+    result = daskbfs.bfs(graph, 7, direction="bottom_up", driver="direct")
+    expected = naive.levels(edges, 7, False)
+    assert {v: at for v, at in enumerate(result.level.tolist()) if at >= 0} == expected
+    daskbfs.validate(graph, 7, result.parent, result.level)
+    neighbours = {v: sorted({(v + d) % n for d in range(-reach, reach + 1) if d}) for v in range(n)}
+    for record in result.levels:
+        examined = 0
+        for v in range(n):
+            if expected[v] > record.level:
+                hits = [expected[u] == record.level for u in neighbours[v]]
+                examined += hits.index(True) + 1 if any(hits) else len(hits)
+        assert record.edges_examined == examined

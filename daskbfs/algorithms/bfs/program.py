@@ -32,7 +32,7 @@ from daskbfs.graph.graph import Outline
 from daskbfs.kernels.frontier import first_orphan, outsiders
 from daskbfs.kernels.threads import n_threads
 from daskbfs.kernels.vertex_numbers import NONE
-from daskbfs.names import Direction
+from daskbfs.names import Device, Direction
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.levels import LevelTable, SpanWork, Work
@@ -256,10 +256,13 @@ class BFS:
             words = words[: partition.n_padded // 64]
         kernels = _kernels(partition)
         search = kernels.bottom_up_cached if cached else kernels.bottom_up
+        hub = partition.into.hub
+        if partition.numbering.even and memory.device is Device.CPU:
+            hub = hub[:0]  # the first of a row's neighbours is no better than the next
         awake_count, scout_count, examined = search(
             partition.into.indptr,
             partition.into.indices,
-            partition.into.hub,
+            hub,
             partition.hub_vertex,
             memory.vertex,
             memory.mean_degree[partition.words],

@@ -70,7 +70,7 @@ def search_levels(
     n_levels, state.head, state.tail, scout_count = top_down_levels(
         rows.indptr,
         rows.indices,
-        numbering.vertex,
+        partition.memory.vertex,
         state.parent,
         queue,
         state.head,

@@ -26,6 +26,7 @@ from daskbfs.kernels.bitmap import (
     shared_counter,
 )
 from daskbfs.kernels.compile import inlined, kernel
+from daskbfs.kernels.cpu.bfs import name_of
 from daskbfs.kernels.cpu.clock import seconds_now
 from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS, append
 from daskbfs.kernels.thread_pool import in_parallel, part_of
@@ -48,7 +49,7 @@ def _search_rows(first, last, indptr, indices, vertex, parent, queue, tail):
         row = queue[i]
         begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + _1])
         examined += end - begin
-        parent_vertex = vertex[row]
+        parent_vertex = name_of(vertex, row)
         for e in range(begin, end):
             u = indices[e]
             before = parent[u]
@@ -77,9 +78,10 @@ def _search_pieces(
             row = queue[i]
             begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + _1])
             looked_at += end - begin
+            parent_vertex = name_of(vertex, row)
             for e in range(begin, end):
                 u = indices[e]
-                if parent[u] == NONE and compare_and_swap(parent, u, NONE, vertex[row]):
+                if parent[u] == NONE and compare_and_swap(parent, u, NONE, parent_vertex):
                     outbox[kept] = u
                     kept += ONE
                     if kept == OUTBOX_ROWS:
