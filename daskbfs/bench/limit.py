@@ -7,7 +7,8 @@ some searches, what it must touch at least, counted from the rows and the levels
 - top-down: offsets, name and arcs of each row of the frontier, a look at the bitmap of visited rows
   (or at a parent) for each arc, and the parent of each row that is found;
 - bottom-up: the bitmaps, the lines of the hub column that have an unvisited row, a look at the
-  frontier's bitmap for each arc examined, the arcs behind hubs, and the parents of rows found.
+  frontier's bitmap for each arc examined, the arcs behind hubs, and the parents of rows found;
+  without an order by degree, the first arcs of each unvisited row instead of hubs.
 
 A level's least time is that of reading its lines in order or that of its random looks, whichever is
 longer: a search that overlaps both perfectly could reach it.
@@ -61,7 +62,8 @@ class Speed:
 
     bytes_per_second: float
     looks_per_second: float
-    """Random reads from a bitmap of the graph's rows."""
+    """Random reads from a bitmap of the graph's rows, rounded up to a power of 2."""
+    bitmap_bytes: int
 
     def least_seconds(self, touched: Touched) -> float:
         """The least time for a level."""
@@ -83,10 +85,10 @@ def main(graph: str, sources: int, json_file: str | None, quiet: bool) -> None:
     click.echo(
         f"memory: {speed.bytes_per_second / 1e9:.1f} GB/s in order, "
         f"{speed.looks_per_second / 1e6:,.0f} million random looks a second at "
-        f"{hardware.human_bytes(built.n_rows // 8)}; {n_threads()} threads"
+        f"{hardware.human_bytes(speed.bitmap_bytes)}; {n_threads()} threads"
     )
     chosen = [int(source) for source in built.random_sources(sources)]
-    searches = [search_levels(built, source, speed) for source in chosen]
+    searches = [compare_levels(built, source, speed) for source in chosen]
     middle = sorted(searches, key=_total)[len(searches) // 2]
     for line in _table(middle):
         click.echo(line)
@@ -103,10 +105,10 @@ def measure_speed(graph: Graph) -> Speed:
     """The best of some rounds: what the memory can do, not what it does beside other work."""
     threads = n_threads()
     words = np.ones(min(_MOST_BYTES, graph.nbytes) // 8, np.uint64)
-    bitmap = np.ones(2 ** max(10, (graph.n_rows // 32).bit_length()), np.uint32)
+    bitmap = np.ones(2 ** max(10, (graph.n_rows // 32 - 1).bit_length()), np.uint32)
     in_order = _fastest(lambda: read_all(words, threads))
     at_random = _fastest(lambda: read_at_random(bitmap, _READS, threads))
-    return Speed(words.nbytes / in_order, _READS / at_random)
+    return Speed(words.nbytes / in_order, _READS / at_random, bitmap.nbytes)
 
 
 def _fastest(work: Callable[[], Any]) -> float:
@@ -119,7 +121,7 @@ def _fastest(work: Callable[[], Any]) -> float:
     return min(seconds)
 
 
-def search_levels(graph: Graph, source: int, speed: Speed) -> list[dict[str, Any]]:
+def compare_levels(graph: Graph, source: int, speed: Speed) -> list[dict[str, Any]]:
     """For each level of a search: its time, what it must touch, and the least time for that."""
     bfs(graph, source, driver="direct")  # memory is touched
     result = bfs(graph, source, driver="direct")
@@ -145,14 +147,19 @@ def least_touched(graph: Graph, level: np.ndarray, record: LevelRecord) -> Touch
     found = np.flatnonzero(level == record.level + 1)
     if record.direction == Direction.TOP_DOWN:
         arcs = int(graph.out.lengths(frontier).sum())
-        lines = _lines(frontier) + _lines(frontier) + _arc_lines(graph.out, frontier)
+        names = 0 if graph.keeps_input_order else _lines(frontier)
+        lines = _lines(frontier) + names + _arc_lines(graph.out, frontier)
         return Touched(lines + _lines(found), arcs)
     unvisited = np.flatnonzero((level < 0) | (level > record.level))
     rows = graph.into
+    bitmaps = 2 * graph.n_rows // 8 // _LINE_BYTES
+    if not graph.locality.by_degree:  # no hubs: the first arcs of each row, and what they lead to
+        arcs = max(_lines(unvisited), record.edges_examined * 4 // _LINE_BYTES)
+        offsets, parents = _lines(unvisited), _lines(found)
+        return Touched(bitmaps + offsets + arcs + parents, record.edges_examined)
     at_hub = level[rows.hub[found]] == record.level if found.size else np.empty(0, bool)
     behind = np.concatenate([found[~at_hub], unvisited[level[unvisited] != record.level + 1]])
     behind = np.sort(behind[rows.lengths(behind) > 1])
-    bitmaps = 2 * graph.n_rows // 8 // _LINE_BYTES
     examined = record.edges_examined - unvisited.size  # the first of each row is its hub
     lines = bitmaps + _lines(unvisited) + 2 * _lines(found) + _lines(behind)
     return Touched(lines + max(_lines(behind), examined * 4 // _LINE_BYTES), record.edges_examined)

@@ -113,7 +113,10 @@ def _times(
     spec: str, graph: Graph, file: Path, gap: str | None, rounds: int, n: int
 ) -> dict[str, Any]:
     """Mean seconds of a search in each way, by its name."""
-    chosen = _gap_sources(gap, file, n) if gap else graph.random_sources(n).tolist()
+    if gap:
+        chosen = _gap_sources(gap, file, n)
+    else:
+        chosen = [graph.vertex(int(source), "source") for source in graph.random_sources(n)]
     ways: dict[str, Callable[[], list[float]]] = {"daskbfs": lambda: _ours(graph, chosen)}
     if gap:
         ways["GAP"] = lambda: _gap_seconds(gap, file, len(chosen))
@@ -141,10 +144,10 @@ def _times(
 
 
 def _ours(graph: Graph, sources: Sequence[int]) -> list[float]:
-    """Seconds of our searches, parents by the user's ids included."""
+    """Seconds of our searches, parents by the user's ids included; the sources are indices."""
     seconds = []
     for source in sources:
-        result = bfs(graph, source, driver="direct")
+        result = bfs(graph, int(graph.vertices[source]), driver="direct")
         _ = result.parent
         seconds.append(result.seconds + result.fetch_seconds)
     return seconds

@@ -258,6 +258,11 @@ class Where:
 
         return parse_devices(self.devices) if self.devices else ()
 
+    @property
+    def n_partitions(self) -> int:
+        """Partitions of a graph on the cluster that is started here."""
+        return len(self._kinds()) or self.workers or 1
+
     def client(self) -> contextlib.AbstractContextManager[Client | None]:
         """A client of the cluster; None is without Dask."""
         from daskbfs.distribution.connect import client_for

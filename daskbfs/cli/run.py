@@ -59,7 +59,11 @@ def run(
     origin = choice.open(graph)
     with (
         bars(quiet=quiet) as progress,
-        compile_ahead("search", *(["validation"] if validate else [])) as ahead,
+        compile_ahead(
+            "search",
+            *(["validation"] if validate else []),
+            n_partitions=where.n_partitions,
+        ) as ahead,
         where.client() as client,
     ):
         placed = where.place(origin, client, choice.seed, progress)

@@ -84,7 +84,7 @@ class PlacedPartitions:
         self.numbering: Numbering
         self.partitions: list[Future] = []
         self.numberings: dict[str, Future] = {}
-        self.warmed: set[type] = set()
+        self.warmed: set[str] = set()
         """Programs that the workers are ready for."""
         self.anchors: list[Future] = []
         """Tasks that stay, so that Dask does not begin its statistics anew with each search."""

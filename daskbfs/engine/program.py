@@ -36,6 +36,10 @@ class Program(Protocol):
     """Its name: of its kernels too, and in what the dashboard shows."""
 
     @property
+    def variant(self) -> str:
+        """What decides which kernels it runs, its name included."""
+
+    @property
     def subject(self) -> str:
         """What it is run on or from, in a few words; empty where that is the whole graph."""
 

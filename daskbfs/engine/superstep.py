@@ -187,7 +187,7 @@ def gather(
     return following
 
 
-def run_program(
+def run_in_place(
     program: Program,
     partitions: Sequence[Partition],
     share: Share,

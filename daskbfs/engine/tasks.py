@@ -23,8 +23,8 @@ from daskbfs.engine.superstep import (
     Parts,
     WorkerReply,
     gather,
+    run_in_place,
 )
-from daskbfs.engine.superstep import run_program as run_program_here
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.reporter import meter, watcher_for
 
@@ -68,7 +68,7 @@ def run_program(
     program: Program, partitions: Sequence[Partition], share: Share, attempt: Attempt
 ) -> MeasuredParts:
     """Do a whole run in one task, where this worker holds all partitions."""
-    found = run_program_here(program, partitions, share, watcher_for(attempt.about))
+    found = run_in_place(program, partitions, share, watcher_for(attempt.about))
     if attempt.about is not None:
         meter(found.measured.records)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from distributed import get_worker
@@ -66,17 +67,22 @@ def tiny_graph(indptr_dtype: str) -> Graph:
 
 
 def partitions_on(
-    graph: Graph, n_partitions: int, device: Device, layout: Layout | None = None
+    graph: Graph,
+    n_partitions: int,
+    device: Device,
+    layout: Layout | None = None,
+    *,
+    even: bool = True,
 ) -> list[Partition]:
-    """Partitions of a graph on one device, in this process."""
+    """Partitions of a graph on one device, in this process, as if its degrees were even or not."""
     layout = layout or lay_out(graph, n_partitions)
-    numbering = number(graph, layout).on(device)
+    numbering = replace(number(graph, layout), even=even).on(device)
     return [cut(graph, layout, p, numbering) for p in range(n_partitions)]
 
 
 async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
     """Make every worker that holds a partition ready for a program; once for each placement."""
-    if type(program) in placed.warmed:
+    if program.variant in placed.warmed:
         return
     dtype = "uint32" if placed.graph.n_arcs < 2**32 else "int64"
     futures = [
@@ -104,7 +110,7 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
                 for name in _TASK_NAMES
             ]
         await wait_all(placed.anchors)  # a process that ends soon would warn of those that run
-    placed.warmed.add(type(program))
+    placed.warmed.add(program.variant)
 
 
 _TASK_NAMES = tuple(

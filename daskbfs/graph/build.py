@@ -1,9 +1,9 @@
 """Kernel 1: from a stream of edges to a graph.
 
-The first pass over the edges counts degrees; vertices are then numbered by decreasing degree; the
-second pass fills the rows, which are sorted and rid of duplicates in place. Degrees for the
-numbering count duplicates (they are not known yet), self-loops never. At the most, the rows and a
-few blocks of edges stand in memory. Other orders, of vertices and within rows: ``locality``.
+The first pass over the edges counts degrees; vertices are then numbered, by decreasing degree
+where degrees are skewed; the second pass fills the rows, which are sorted and rid of duplicates in
+place. Degrees for the numbering count duplicates (they are not known yet), self-loops never. At the
+most, the rows and a few blocks of edges stand in memory. Other orders: ``graph/ordering.py``.
 
 Self-loops and duplicates are dropped, and isolated vertices have no row. A self-loop counts twice
 in the input degree of its vertex: the input edges of a component, by which Graph500 counts TEPS,

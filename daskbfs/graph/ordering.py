@@ -1,7 +1,8 @@
 """How vertices are numbered and neighbours sorted: what stands close together in memory.
 
-Rows of high degree first, and hubs first within rows, are what makes searches quick; each can be
-switched off, to see what it gains.
+Rows of high degree first, and hubs first within rows, are what makes searches of skewed graphs
+quick; each can be switched off, to see what it gains. Graphs with even degrees keep the input's
+order.
 Method: Sallinen, Gharaibeh, Ripeanu (Accelerating Direction-Optimized BFS on Hybrid Architectures),
 section 3.4.
 """

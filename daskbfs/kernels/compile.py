@@ -115,6 +115,7 @@ class CompilingAhead:
 
     def wait(self) -> None:
         """Wait until what they compile can be loaded; what they did not is compiled here."""
+        _announcer.before_first = None  # from now on, a kernel is wanted at once
         for process in self._processes:
             while process.poll() is None:
                 if progress.current is not None:

@@ -31,7 +31,7 @@ class Numbering(Pinned):
     n_primary: int
     """Partitions that own their rows; those behind them mirror these, one each."""
     even: bool = False
-    """Whether no row has many more arcs than the mean."""
+    """Whether no row has many more arcs than the mean, out of it or into it."""
     renamed: bool = True
     """Whether some global id is another number than its vertex."""
     degree: np.ndarray | None = None
@@ -87,10 +87,13 @@ def number(graph: Outline, layout: Layout) -> Numbering:
         arcs, rows = (column.reshape(-1, WORD_BITS).sum(axis=1) for column in (degree, present))
         mean_degree = (arcs / np.maximum(rows, 1)).astype(np.float32)
     exact: np.ndarray | None = None
-    even = has_even_degrees(graph.all_lengths[0])
+    out_lengths, in_lengths = graph.all_lengths
+    even = has_even_degrees(out_lengths)
+    if in_lengths is not out_lengths:
+        even = even and has_even_degrees(in_lengths)
     if not graph.locality.by_degree and not even:
         exact = np.zeros(layout.n_global, np.uint32)
-        exact[layout.global_id[:-1]] = graph.all_lengths[0]
+        exact[layout.global_id[:-1]] = out_lengths
     return Numbering(
         n_partitions=layout.n_partitions,
         n_rows=graph.n_rows,

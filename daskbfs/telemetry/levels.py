@@ -40,7 +40,7 @@ class LevelRecord:
     kernel_seconds: float
     exchanged_bytes: int
     scout_count: int
-    """Arcs that leave the frontier, going by the mean degree of its words of rows."""
+    """Arcs that leave the frontier: counted, or by the mean degree of its words of rows."""
 
     @property
     def mean_degree(self) -> float:

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import daskbfs
+from daskbfs.algorithms.bfs.warmup import warm_kernels
 from daskbfs.bench.shapes import grid_edges
+from daskbfs.kernels.cpu import bfs as cpu_bfs
 from daskbfs.telemetry.levels import LevelSpan
 from tests.support import naive
 
+KERNELS = ("top_down", "bottom_up", "bitmap_to_queue", "forget_unvisited")
 SETTINGS = [
     {"clear-rows": clear_rows, "serial-arcs": serial_arcs, "gamma": gamma}
     for clear_rows, serial_arcs, gamma in itertools.product((0, 2**20), (1, 2**40), (1, 64, 2**40))
@@ -107,3 +110,15 @@ def test_memory_that_served_a_search_before_does_not_show_in_the_next(kron12):
                 daskbfs.bfs(kron12, source, depth_limit=2)
                 result = daskbfs.bfs(kron12, source)
                 daskbfs.validate(kron12, source, result.parent, result.level)
+
+
+def test_no_kernel_is_compiled_in_a_search_that_begins_with_either_state():
+    """Kernels for a lone partition are loaded before the clock runs."""
+    warm_kernels("uint32", 1)
+    before = {name: len(getattr(cpu_bfs, name).signatures) for name in KERNELS}
+    assert all(before.values()), before
+    for settings in SETTINGS:
+        with configured(settings):
+            for graph in (daskbfs.kronecker(10), daskbfs.uniform(10)):
+                daskbfs.bfs(graph, int(graph.random_sources(1)[0]), driver="direct")
+    assert before == {name: len(getattr(cpu_bfs, name).signatures) for name in KERNELS}

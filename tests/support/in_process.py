@@ -14,7 +14,7 @@ from daskbfs.algorithms.pagerank.api import _result, _shares
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.job import FinishedRun
 from daskbfs.engine.results import LocalResult
-from daskbfs.engine.superstep import run_program
+from daskbfs.engine.superstep import run_in_place
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Device
 from daskbfs.partition.layout import lay_out, mirrored
@@ -44,7 +44,7 @@ def search(graph, source, devices, *, strategy="high", limit=None, **options):
     """A search in this process over partitions on some devices: parents by vertex, and records."""
     partitions, place = held(graph, devices, strategy, limit)
     program = _program(graph, source, place, **options)
-    outcome = run_program(program, partitions, Share(2))
+    outcome = run_in_place(program, partitions, Share(2))
     return parents_of(graph, source, outcome, place), outcome.measured.records, partitions
 
 
@@ -62,7 +62,7 @@ def search_mirrored(graph, source, devices, *, way="bottom_up", choice=ON_MIRROR
     place = layout.global_id[graph.order]
     at = int(place[graph.ids.index(source)])
     program = BFS(at, graph.degree(graph.row_of(source)), policy(way), choice=choice)
-    outcome = run_program(program, cut_on(graph, layout, devices), Share(2))
+    outcome = run_in_place(program, cut_on(graph, layout, devices), Share(2))
     return parents_of(graph, source, outcome, place), outcome.measured.records
 
 
@@ -85,7 +85,7 @@ def ranked(
     share = None if wishes is None else _shares(graph, wishes)
     enough = None if tolerance is None else tolerance * graph.n_vertices
     program = rank_program(graph, share, 0.85, enough, iterations, place)
-    outcome = run_program(program, partitions, Share(2))
+    outcome = run_in_place(program, partitions, Share(2))
     levels = LevelTable(outcome.measured.records)
     where = SimpleNamespace(graph=graph, place=place)
     run = FinishedRun(

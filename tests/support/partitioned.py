@@ -7,7 +7,7 @@ from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.result import BFSResult, Tree
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.results import LocalResult
-from daskbfs.engine.superstep import run_program
+from daskbfs.engine.superstep import run_in_place
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
@@ -26,6 +26,6 @@ def search(graph, n, source, direction="beamer", seed=1, sides=None, **options):
     place = layout.global_id[graph.order]
     row = graph.row_of(source)
     program = BFS(int(layout.global_id[row]), graph.out.degree(row), policy(direction), **options)
-    outcome = run_program(program, partitions, Share())
+    outcome = run_in_place(program, partitions, Share())
     tree = Tree(graph, place, layout.global_id, LocalResult(outcome))
     return BFSResult(tree, source, LevelTable(outcome.measured.records), 1.0)

@@ -180,11 +180,13 @@ def top_down_below(name: str | None, n_arcs: int) -> float:
     name = config.get("direction.default") if name is None else name
     if name == "top_down":
         return math.inf
-    if name == "bottom_up":
-        return 0.0
-    if name == "coordinator":
-        return float(n_arcs * config.get("direction.coordinator.percent") / 100)
-    return float(n_arcs / config.get(f"direction.{name}.gamma"))
+    settings = SETTINGS.get(name, ())
+    if "gamma" in settings:
+        gamma = config.get(f"direction.{name}.gamma")
+        return float(n_arcs / gamma) if gamma > 0 else math.inf
+    if "percent" in settings:
+        return float(n_arcs * config.get(f"direction.{name}.percent") / 100)
+    return 0.0  # it decides before each level
 
 
 def implementation_choice(name: str | None = None) -> Choice | None:

@@ -77,6 +77,7 @@ class BFS:
     """A search from one source; vertices are global ids."""
 
     algorithm: ClassVar[str] = "bfs"
+    variant: ClassVar[str] = "bfs"
 
     source: int
     degree: int
@@ -87,7 +88,7 @@ class BFS:
     """A top-down search stays so, without asking the policy, while fewer arcs leave a frontier."""
     serial_arcs: int = 4096
     clear_rows: int = 0
-    """Graphs of so many rows begin with cleared parents, so that levels can run in one call."""
+    """Graphs of at most so many rows begin with cleared parents: levels can run in one call."""
     choice: Choice | None = None
     """Between partitions and their mirrors; None leaves these idle."""
     subject: str = ""

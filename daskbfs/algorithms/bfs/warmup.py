@@ -12,7 +12,7 @@ from daskbfs.algorithms.bfs.direction import Implementation, policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_program
+from daskbfs.engine.superstep import run_in_place
 from daskbfs.engine.warmup import partitions_on, tiny_graph
 from daskbfs.kernels.bitmap import WORD_BITS
 from daskbfs.kernels.ids import by_vertex, ids_by_vertex
@@ -27,11 +27,12 @@ from daskbfs.partition.partition import Partition
 def warm_kernels(indptr_dtype: str, n_partitions: int = 1, device: Device = Device.CPU) -> None:
     """Load or compile the kernels of a search, once per process."""
     graph = tiny_graph(indptr_dtype)
-    for n in {1, min(2, n_partitions)}:
-        partitions = partitions_on(graph, n, device)
+    kinds = {(1, True), (1, False), (min(2, n_partitions), False)}
+    for n, even in kinds:
+        partitions = partitions_on(graph, n, device, even=even)
         source = int(lay_out(graph, n).global_id[graph.order[0]])
         for choose in (_turn, policy("top_down"), policy("bottom_up")):
-            run_program(BFS(source, 1, choose), partitions, Share())
+            run_in_place(BFS(source, 1, choose), partitions, Share())
     _warm_bitmaps(partitions_on(graph, 1, device)[0].memory, alone=n_partitions == 1)
 
 
@@ -55,7 +56,7 @@ def warm_mirror(device: Device) -> None:
     graph = tiny_graph("uint32")
     partitions = partitions_on(graph, 2, device, mirrored(lay_out(graph, 1)))
     program = BFS(0, 1, policy("bottom_up"), choice=_with_cache)
-    run_program(program, partitions, Share())
+    run_in_place(program, partitions, Share())
 
 
 def touch(partitions: Sequence[Partition]) -> None:

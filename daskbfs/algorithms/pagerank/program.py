@@ -21,7 +21,7 @@ import numpy as np
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.program import Part
 from daskbfs.engine.state import LevelState
-from daskbfs.engine.superstep import run_program
+from daskbfs.engine.superstep import run_in_place
 from daskbfs.engine.warmup import partitions_on, tiny_graph
 from daskbfs.graph.graph import Outline
 from daskbfs.kernels.threads import n_threads
@@ -121,6 +121,12 @@ class PageRank:
     def dtype(self) -> type:
         """Of contributions: float32 would never settle below a limit near its own errors."""
         return np.float64 if self.limit is not None and self.limit < _ROUGH else np.float32
+
+    @property
+    def variant(self) -> str:
+        """Its name, the type of contributions, and whether all vertices have the same share."""
+        shares = "equal" if self.ids is None else "personal"
+        return f"pagerank-{np.dtype(self.dtype)}-{shares}"
 
     def warm_kernels(
         self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
@@ -260,4 +266,4 @@ def warm_kernels(indptr_dtype: str, device: Device, dtype: type, equal_shares: b
     partitions = partitions_on(tiny_graph(indptr_dtype), 1, device)
     limit = _ROUGH / 2 if dtype is np.float64 else None
     ids, weights = (None, None) if equal_shares else (np.array([0]), np.array([1.0]))
-    run_program(PageRank(0.85, 8, 0.0, limit, 1, ids, weights), partitions, Share())
+    run_in_place(PageRank(0.85, 8, 0.0, limit, 1, ids, weights), partitions, Share())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from daskbfs.cluster.threads import Share
 from daskbfs.engine.exchange.mail import Attempt
 from daskbfs.engine.program import Program
 from daskbfs.engine.results import LocalResult
-from daskbfs.engine.superstep import run_program
+from daskbfs.engine.superstep import run_in_place
 from daskbfs.graph.graph import Graph, Outline
 from daskbfs.partition.layout import Layout, lay_out
 from daskbfs.partition.numbering import Numbering, number
@@ -24,8 +24,6 @@ class WholeGraph:
     graph: Outline
     layout: Layout
     partition: Partition
-    warmed: set[type] = field(default_factory=set)
-    """Programs that this process is ready for."""
 
     @classmethod
     def of(cls, graph: Graph) -> WholeGraph:
@@ -53,11 +51,8 @@ class WholeGraph:
         return self.partition.numbering
 
     async def warm(self, program: Program) -> None:
-        """Load a program's kernels."""
-        if type(program) not in self.warmed:
-            dtype = str(self.partition.out.indptr.dtype)
-            program.warm_kernels(dtype, 1, [self.partition])
-            self.warmed.add(type(program))
+        """Load a program's kernels, once in this process."""
+        program.warm_kernels(str(self.partition.out.indptr.dtype), 1, [self.partition])
 
     def expect_supersteps(self, algorithm: str, n: int) -> None:
         """Nothing is prepared ahead here."""
@@ -67,4 +62,4 @@ async def run(
     whole: WholeGraph, program: Program, attempt: Attempt, threads: int | None
 ) -> LocalResult:
     """Run a program here; never waits."""
-    return LocalResult(run_program(program, [whole.partition], Share(threads)))
+    return LocalResult(run_in_place(program, [whole.partition], Share(threads)))

@@ -1,11 +1,12 @@
 """Breadth-first steps over the rows of one partition, on the CPU.
 
-A row is visited when its bit in ``visited`` is set; ``parent`` is valid only then, and is never
-cleared. Parents are stored as ``vertex[row]``, the user's numbering, when they are found: hubs are
-most of them, and their entries are in the cache. An empty ``vertex`` says that rows are numbered as
-the user's vertices are. ``hub`` holds the first neighbour of each row,
-which is its neighbour of highest degree, and ``hub_vertex`` that neighbour's vertex: most rows of
-a bottom-up step end there. Arrays over rows are padded to whole words; padding counts as visited.
+A row is visited when its bit in ``visited`` is set; ``parent`` is valid only then, and need not be
+cleared (:mod:`daskbfs.kernels.cpu.sliding_queue` has searches that clear it instead). Parents are
+stored as ``vertex[row]``, the user's numbering, when they are found: hubs are most of them, and
+their entries are in the cache. An empty ``vertex`` says that rows are numbered as the user's
+vertices are. ``hub`` holds the first neighbour of each row, which in graphs numbered by degree is
+its neighbour of highest degree, and ``hub_vertex`` that neighbour's vertex: most rows of a
+bottom-up step end there. Arrays over rows are padded to whole words; padding counts as visited.
 Method: Beamer, Asanovic, Patterson (SC 2012), with a hub column in front of the rows.
 
 Threads claim pieces of the work from a shared counter until none is left. A bottom-up piece is
@@ -28,6 +29,8 @@ from daskbfs.kernels.bitmap import (
     trailing_zeros,
 )
 from daskbfs.kernels.compile import inlined, kernel
+from daskbfs.kernels.cpu.even_rows import bottom_up_even_words
+from daskbfs.kernels.cpu.lookups import bit_of, name_of
 from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS, append
 from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.kernels.vertex_numbers import NONE
@@ -37,20 +40,8 @@ PIECE_ROWS = 64  # of a top-down step's queue
 _CLEARED_WORDS = 2**14  # of a bitmap, by one thread
 _MARKED_ROWS = 2**11  # of a queue, in a bitmap, by one thread
 _FULL = ~EMPTY
-_2, _3, _4, _8, _64 = (np.uint64(n) for n in (2, 3, 4, 8, 64))
+_2, _3, _4, _64 = (np.uint64(n) for n in (2, 3, 4, 64))
 _DENSE = 24  # unvisited rows of a word from which testing all 64 hubs is cheaper than a choice
-
-
-@inlined
-def name_of(vertex, row):
-    """What the user calls a row."""
-    return vertex[row] if vertex.size > 0 else np.uint32(row)
-
-
-@inlined
-def _bit(bitmap, vertex):
-    """The bit of a vertex in a bitmap seen as uint32: 0 or 1, as a word."""
-    return np.uint64((bitmap[vertex >> np.uint32(5)] >> (vertex & np.uint32(31))) & np.uint32(1))
 
 
 @inlined
@@ -58,7 +49,7 @@ def _hubs_in(frontier, hub, first_row):
     """Which of 64 rows have their hub in the frontier: a word, without a branch."""
     word = EMPTY
     for b in range(_64):
-        word |= _bit(frontier, hub[first_row + b]) << b
+        word |= bit_of(frontier, hub[first_row + b]) << b
     return word
 
 
@@ -69,7 +60,7 @@ def _first_of_three(frontier, indices, begin, end):
     u1 = indices[min(begin + ONE, last)]
     u2 = indices[min(begin + _2, last)]
     u3 = indices[min(begin + _3, last)]
-    hit1, hit2, hit3 = _bit(frontier, u1), _bit(frontier, u2), _bit(frontier, u3)
+    hit1, hit2, hit3 = bit_of(frontier, u1), bit_of(frontier, u2), bit_of(frontier, u3)
     u = u1 if hit1 != EMPTY else (u2 if hit2 != EMPTY else u3)
     return u, hit1 | hit2 | hit3
 
@@ -99,7 +90,7 @@ def _bottom_up_words(
             while rest != EMPTY:
                 bit = trailing_zeros(rest)
                 rest &= rest - ONE
-                found |= _bit(frontier, hub[first_row + bit]) << bit
+                found |= bit_of(frontier, hub[first_row + bit]) << bit
         if unvisited == _FULL:
             for b in range(_64):
                 parent[first_row + b] = hub_vertex[first_row + b]
@@ -125,50 +116,12 @@ def _bottom_up_words(
                     for e in range(begin + _4, end):
                         u = indices[e]
                         examined += 1
-                        if _bit(frontier, u) != EMPTY:
+                        if bit_of(frontier, u) != EMPTY:
                             hit = ONE
                             break
                 if hit != EMPTY:
                     parent[row] = name_of(vertex, u)
                 found |= hit << bit
-        n_found = popcount(found)
-        visited[w] |= found
-        next_frontier[w] = found
-        awake_count += n_found
-        scout_count += n_found * mean_degree[w]
-    return awake_count, scout_count, examined
-
-
-@inlined
-def _bottom_up_even_words(
-    first, last, indptr, indices, vertex, mean_degree, parent, visited, wide, next_frontier
-):
-    """The same where no neighbour is likelier than another: eight at a time, without a branch."""
-    awake_count = 0
-    scout_count = 0.0
-    examined = 0
-    frontier = wide.view(np.uint32)
-    for w in range(first, last):
-        found = EMPTY
-        rest = ~visited[w]
-        while rest != EMPTY:
-            bit = trailing_zeros(rest)
-            rest &= rest - ONE
-            row = w * _64 + bit
-            e, end = np.uint64(indptr[row]), np.uint64(indptr[row + ONE])
-            last_arc = end - ONE
-            while e < end:
-                hits = EMPTY
-                for k in range(_8):
-                    hits |= _bit(frontier, indices[min(e + k, last_arc)]) << k
-                if hits != EMPTY:
-                    k = trailing_zeros(hits)
-                    parent[row] = name_of(vertex, indices[e + k])
-                    found |= ONE << bit
-                    examined += np.int64(k + ONE)
-                    break
-                examined += np.int64(min(_8, end - e))
-                e += _8
         n_found = popcount(found)
         visited[w] |= found
         next_frontier[w] = found
@@ -192,7 +145,7 @@ def _bottom_up_pieces(
         first = np.uint64(piece * PIECE_WORDS)
         last = np.uint64(min(n_words, (piece + 1) * PIECE_WORDS))
         if hub.size == 0:
-            awake, scouted, looked_at = _bottom_up_even_words(
+            awake, scouted, looked_at = bottom_up_even_words(
                 first, last, indptr, indices, vertex, mean_degree, parent, visited, frontier,
                 next_frontier,
             )  # fmt: skip

@@ -4,10 +4,11 @@ A road network has hundreds of levels of a few microseconds each: a call for eac
 more than its work. ``top_down_levels`` runs level after level until many arcs leave the frontier,
 and returns what each one found and took.
 
-The queue holds all rows in the order in which they were visited: the frontier is its tail, and what
-a frontier finds is appended. A row is unvisited while its ``parent`` is NONE, so nothing else is
-read to find that out, and the loop over arcs has no branch that depends on it: each neighbour is
-written behind the queue, and stays there if it is new. Rows that come soon are prefetched.
+The queue holds the rows visited since the last bottom-up level, in their order: the frontier is its
+tail, and what a frontier finds is appended. A row is unvisited while its ``parent`` is NONE, so
+nothing else is read to find that out, and the loop over arcs has no branch that depends on it: each
+neighbour is written behind the queue, and stays there if it is new. Rows that come soon are
+prefetched.
 
 Levels with few arcs run in the calling thread; others in parts, where each row is won by a
 compare-and-swap. Method: GAP's sliding queue (Beamer, Asanovic, Patterson, 2015).
@@ -26,8 +27,8 @@ from daskbfs.kernels.bitmap import (
     shared_counter,
 )
 from daskbfs.kernels.compile import inlined, kernel
-from daskbfs.kernels.cpu.bfs import name_of
 from daskbfs.kernels.cpu.clock import seconds_now
+from daskbfs.kernels.cpu.lookups import name_of
 from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS, append
 from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.kernels.vertex_numbers import NONE

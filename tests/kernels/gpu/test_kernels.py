@@ -15,7 +15,7 @@ from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.warmup import warm_kernels
 from daskbfs.algorithms.pagerank.api import _program as rank_program
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.superstep import run_program
+from daskbfs.engine.superstep import run_in_place
 from daskbfs.kernels.cpu import bfs as cpu
 from daskbfs.kernels.cpu import pagerank
 from daskbfs.kernels.gpu import bfs as gpu
@@ -122,7 +122,7 @@ def test_two_searches_at_once_do_not_share_buffers(kron12):
     place = layout.global_id[kron12.order]
 
     def found(source):
-        outcome = run_program(_program(kron12, source, place), [partition], Share(1))
+        outcome = run_in_place(_program(kron12, source, place), [partition], Share(1))
         return source, outcome.parts[0].values[place]
 
     with ThreadPoolExecutor(4) as pool:

@@ -1,0 +1,19 @@
+"""Lookups of one vertex that the steps of a search share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from daskbfs.kernels.compile import inlined
+
+
+@inlined
+def bit_of(bitmap, vertex):
+    """The bit of a vertex in a bitmap seen as uint32: 0 or 1, as a word."""
+    return np.uint64((bitmap[vertex >> np.uint32(5)] >> (vertex & np.uint32(31))) & np.uint32(1))
+
+
+@inlined
+def name_of(vertex, row):
+    """What the user calls a row."""
+    return vertex[row] if vertex.size > 0 else np.uint32(row)
