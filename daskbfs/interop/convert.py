@@ -251,10 +251,8 @@ def from_networkit(graph: Any, *, directed: bool | None = None, name: str = "net
     graph
         Parallel edges and self-loops are dropped; isolated vertices stay, and removed ones are
         isolated.
-    directed
-        None follows networkit's graph.
-    name
-        What to call the graph in records.
+    directed, name
+        As of :func:`from_igraph`.
 
     Examples
     --------

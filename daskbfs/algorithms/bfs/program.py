@@ -77,7 +77,6 @@ class BFS:
     """A search from one source; vertices are global ids."""
 
     algorithm: ClassVar[str] = "bfs"
-    variant: ClassVar[str] = "bfs"
 
     source: int
     degree: int
@@ -93,6 +92,11 @@ class BFS:
     """Between partitions and their mirrors; None leaves these idle."""
     subject: str = ""
     """The source by the user's own id."""
+
+    @property
+    def variant(self) -> str:
+        """All searches run the same kernels."""
+        return self.algorithm
 
     def warm_kernels(
         self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]

@@ -30,7 +30,7 @@ from daskbfs.kernels.bitmap import (
 )
 from daskbfs.kernels.compile import inlined, kernel
 from daskbfs.kernels.cpu.even_rows import bottom_up_even_words
-from daskbfs.kernels.cpu.lookups import bit_of, name_of
+from daskbfs.kernels.cpu.lookups import bit_of, enter_word, name_of
 from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS, append
 from daskbfs.kernels.thread_pool import in_parallel, part_of
 from daskbfs.kernels.vertex_numbers import NONE
@@ -122,9 +122,7 @@ def _bottom_up_words(
                 if hit != EMPTY:
                     parent[row] = name_of(vertex, u)
                 found |= hit << bit
-        n_found = popcount(found)
-        visited[w] |= found
-        next_frontier[w] = found
+        n_found = enter_word(w, found, visited, next_frontier)
         awake_count += n_found
         scout_count += n_found * mean_degree[w]
     return awake_count, scout_count, examined

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from daskbfs.kernels.bitmap import EMPTY, ONE, popcount, trailing_zeros
+from daskbfs.kernels.bitmap import EMPTY, ONE, trailing_zeros
 from daskbfs.kernels.compile import inlined
-from daskbfs.kernels.cpu.lookups import bit_of, name_of
+from daskbfs.kernels.cpu.lookups import bit_of, enter_word, name_of
 
 _8, _64 = np.uint64(8), np.uint64(64)
 
@@ -45,9 +45,7 @@ def bottom_up_even_words(
                     break
                 examined += np.int64(min(_8, end - e))
                 e += _8
-        n_found = popcount(found)
-        visited[w] |= found
-        next_frontier[w] = found
+        n_found = enter_word(w, found, visited, next_frontier)
         awake_count += n_found
         scout_count += n_found * mean_degree[w]
     return awake_count, scout_count, examined

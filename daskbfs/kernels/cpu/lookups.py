@@ -1,9 +1,10 @@
-"""Lookups of one vertex that the steps of a search share."""
+"""What steps of a search share: lookups of one vertex, and the end of a bottom-up word."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from daskbfs.kernels.bitmap import popcount
 from daskbfs.kernels.compile import inlined
 
 
@@ -17,3 +18,11 @@ def bit_of(bitmap, vertex):
 def name_of(vertex, row):
     """What the user calls a row."""
     return vertex[row] if vertex.size > 0 else np.uint32(row)
+
+
+@inlined
+def enter_word(w, found, visited, next_frontier):
+    """Visit the rows of a word that were found; returns how many."""
+    visited[w] |= found
+    next_frontier[w] = found
+    return popcount(found)

@@ -1,4 +1,4 @@
-"""How fast this machine reads memory: all of an array in its order, or some items at random."""
+"""How fast this machine reads items of an array at random."""
 
 from __future__ import annotations
 
@@ -6,27 +6,10 @@ import numpy as np
 
 from daskbfs.kernels.bitmap import ONE
 from daskbfs.kernels.compile import inlined, kernel
-from daskbfs.kernels.thread_pool import in_parallel, part_of
+from daskbfs.kernels.thread_pool import in_parallel
 
 _MULTIPLIER, _INCREMENT = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
 _SHIFT = np.uint64(33)
-
-
-@inlined
-def _read_part(part, n_parts, words, sums):
-    first, last = part_of(words.size, part, n_parts)
-    total = np.uint64(0)
-    for i in range(first, last):
-        total += words[i]
-    sums[part] = total
-
-
-@kernel
-def read_all(words, n_threads):
-    """Read an array of words once; returns their sum."""
-    sums = np.zeros(n_threads, np.uint64)
-    in_parallel(_read_part, n_threads, (words, sums))
-    return sums.sum()
 
 
 @inlined

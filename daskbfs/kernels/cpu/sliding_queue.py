@@ -77,9 +77,9 @@ def _search_pieces(
         for i in range(begin_piece, end_piece):
             prefetch(indices, indptr[queue[min(i + _AHEAD, end_piece - ONE)]])
             row = queue[i]
+            parent_vertex = name_of(vertex, row)
             begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + _1])
             looked_at += end - begin
-            parent_vertex = name_of(vertex, row)
             for e in range(begin, end):
                 u = indices[e]
                 if parent[u] == NONE and compare_and_swap(parent, u, NONE, parent_vertex):
