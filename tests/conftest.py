@@ -19,6 +19,7 @@ import daskbfs.config
 from daskbfs.cluster.tuning import tune
 from daskbfs.engine.attempts import Distributions
 from tests.support.crew import Crew, left_behind
+from tests.support.exchange import EXCHANGES, exchange_by
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 
@@ -72,6 +73,13 @@ def on_the_cluster():
     """Searches run where their graph is placed, unless a test asks for a driver."""
     with dask.config.set({"daskbfs.driver": "auto"}):
         yield
+
+
+@pytest.fixture(params=EXCHANGES)
+def exchange(request):
+    """Each way to exchange levels between workers of one host; ask for it before any graph."""
+    with exchange_by(request.param):
+        yield request.param
 
 
 # Clusters that all tests of a process share: a test starts one of its own only to stop its workers,

@@ -156,6 +156,14 @@ class DistributedGraph:
         placement = self.placement
         return {worker: placement.held_by(worker) for worker in placement.workers}
 
+    @property
+    def exchange(self) -> str | None:
+        """How levels go from worker to worker: ``"shared memory"``, where all are on one host.
+
+        Else ``"mail"``. None before the first run, which finds out.
+        """
+        return self.placed_partitions.exchange
+
     def rebalance(self) -> Any:
         """Use all workers that there are now, those that joined later too.
 

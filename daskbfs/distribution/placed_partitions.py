@@ -86,9 +86,13 @@ class PlacedPartitions:
         self.numberings: dict[str, Future] = {}
         self.warmed: set[str] = set()
         """Programs that the workers are ready for."""
+        self.sharings: dict[str, Future] = {}
+        """The memory that workers share, as each of them has it; none where they cannot."""
+        self.exchange: str | None = None
+        """How levels go from worker to worker; None before a run has tried."""
         self.anchors: list[Future] = []
         """Tasks that stay, so that Dask does not begin its statistics anew with each search."""
-        self._expected_supersteps: dict[str, int] = {}
+        self._expected_waves: dict[str, int] = {}
         self.place: np.ndarray = layout.global_id[graph.order]
         """Global id of each vertex, by its index."""
 
@@ -97,17 +101,17 @@ class PlacedPartitions:
         """How many partitions there are."""
         return self.layout.n_partitions
 
-    def expected_supersteps(self, algorithm: str) -> int | None:
-        """Supersteps of the last run of an algorithm; None before the first."""
-        return self._expected_supersteps.get(algorithm)
+    def expected_waves(self, algorithm: str) -> int | None:
+        """Waves of the last run of an algorithm; None before the first."""
+        return self._expected_waves.get(algorithm)
 
-    def expect_supersteps(self, algorithm: str, n: int) -> None:
-        """Have the next run of an algorithm prepare as many supersteps as the last one had."""
-        self._expected_supersteps[algorithm] = n
+    def expect_waves(self, algorithm: str, n: int) -> None:
+        """Have the next run of an algorithm prepare as many waves as the last one had."""
+        self._expected_waves[algorithm] = n
 
     def forget_runs(self) -> None:
         """Expect nothing of the next run."""
-        self._expected_supersteps.clear()
+        self._expected_waves.clear()
 
     def annotate(self, **more: Any) -> Any:
         """A context in which tasks belong to the graph's span, on Dask's performance page."""
@@ -129,6 +133,10 @@ class PlacedPartitions:
         """The partitions on a worker."""
         return [self.partitions[p] for p in self.placement.held_by(worker)]
 
+    def sharing(self, worker: str) -> Future | None:
+        """The memory that a worker shares with the others; None where levels go by mail."""
+        return self.sharings.get(worker)
+
     @property
     def futures(self) -> list[Future]:
         """All keys on the cluster that belong to it."""
@@ -137,7 +145,7 @@ class PlacedPartitions:
     @property
     def _needed(self) -> list[Future]:
         """The keys that searches need."""
-        return [*self.partitions, *self.numberings.values()]
+        return [*self.partitions, *self.numberings.values(), *self.sharings.values()]
 
     @property
     def intact(self) -> bool:
@@ -159,6 +167,8 @@ class PlacedPartitions:
         other.numbering = self.numbering
         other.partitions = [Future(future.key, client) for future in self.partitions]
         other.numberings = {w: Future(f.key, client) for w, f in self.numberings.items()}
+        other.sharings = {w: Future(f.key, client) for w, f in self.sharings.items()}
+        other.exchange = self.exchange
         other.warmed = self.warmed
         other._span = self._span
         return other

@@ -35,7 +35,7 @@ class Partitions(Protocol):
     def numbering(self) -> Numbering: ...
     @property
     def place(self) -> np.ndarray: ...
-    def expect_supersteps(self, algorithm: str, n: int) -> None: ...
+    def expect_waves(self, algorithm: str, n: int) -> None: ...
 
 
 _RUN: dict[str, Any] = {"direct": direct.run, "resident": resident.run, "waves": waves.run}
@@ -85,7 +85,7 @@ async def run_once(
         result.release()  # the caller that handles the error may keep this frame alive for long
         raise
     levels = LevelTable(measured.records)
-    partitions.expect_supersteps(program.algorithm, measured.n_supersteps)
+    partitions.expect_waves(program.algorithm, measured.n_waves)
     return FinishedRun(
         program, partitions, result, levels, measured.phases, seconds, job.driver, parts
     )

@@ -8,17 +8,21 @@ superstep; the program adds what only it can know (:class:`Work`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
 from daskbfs.engine.state import LevelState
 from daskbfs.graph.graph import Outline
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.levels import LevelTable, SpanWork, Work
+
+SharedColumns = Mapping[str, np.ndarray]
+"""Arrays that the partitions of a run share, by name."""
 
 
 class Message(Protocol):
@@ -54,8 +58,17 @@ class Program(Protocol):
     def first_message(self, numbering: Numbering) -> Any:
         """The message that starts the first superstep."""
 
-    def open_state(self, partition: Partition) -> LevelState:
-        """The state of one attempt on one partition."""
+    def share(self, numbering: Numbering) -> Columns | None:
+        """What a run's partitions share where they are on one host; None: they cannot."""
+
+    def open_state(self, partition: Partition, columns: SharedColumns | None = None) -> LevelState:
+        """The state of one attempt on one partition, with what it shares with others."""
+
+    def prepares(self, message: Any) -> bool:
+        """Whether shared columns must be brought to another form before a superstep."""
+
+    def prepare(self, partition: Partition, state: Any, message: Any) -> None:
+        """Do a partition's part of that; all are done before any computes."""
 
     def compute(
         self, partition: Partition, state: Any, message: Any
@@ -64,6 +77,20 @@ class Program(Protocol):
 
         A superstep is one level, or where a partition is alone as many as one call can run.
         """
+
+    def compute_together(
+        self, partition: Partition, state: Any, message: Any, meeting: MeetingPlace
+    ) -> tuple[Any, Sequence[SpanWork]] | None:
+        """Several levels of a worker's only partition, which meets the others in its kernel.
+
+        Returns what all partitions reply together, and what each had to do; None: one by one.
+        """
+
+    def to_numbers(self, reply: Any) -> Sequence[float]:
+        """A reply whose arrays are shared, in three numbers at most."""
+
+    def from_numbers(self, numbers: Sequence[float], message: Any) -> Any:
+        """The reply to a message that had such numbers."""
 
     def combine(self, numbering: Numbering, replies: Sequence[Any]) -> Any:
         """What one worker's replies come to, made to travel."""

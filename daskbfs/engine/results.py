@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,9 +14,14 @@ from daskbfs.cluster.futures import new_run
 from daskbfs.cluster.liveness import WorkersLost, wait_unless_lost
 from daskbfs.cluster.workers import workers_now
 from daskbfs.distribution.placed_partitions import PlacedPartitions
+from daskbfs.engine.exchange.segment import ReadSlots
+from daskbfs.engine.exchange.shared_memory import SharedValues
 from daskbfs.engine.superstep import MeasuredParts, Measurements, Parts
 from daskbfs.engine.tasks import read_measurements
 from daskbfs.kernels.buffers import ensure_owned
+
+_READ_SLOTS: weakref.WeakKeyDictionary[PlacedPartitions, ReadSlots] = weakref.WeakKeyDictionary()
+"""What this process has mapped of its workers' memory: pages that were read once are there."""
 
 
 class Result(Protocol):
@@ -29,6 +35,12 @@ class Result(Protocol):
 
     def fetch(self) -> np.ndarray:
         """The values by global id, from wherever they are."""
+
+    def read_in_place(self, use: Callable[[np.ndarray], None]) -> bool:
+        """Use the values by global id where they are, if that can be read from this process.
+
+        Returns whether they could be used, and did not change meanwhile.
+        """
 
     async def bring_parts(self) -> Sequence[Parts]:
         """The parts by worker."""
@@ -51,6 +63,10 @@ class LocalResult:
     def release(self) -> None:
         """Nothing: memory is all that they take."""
 
+    def read_in_place(self, use: Callable[[np.ndarray], None]) -> bool:
+        use(self.fetch())
+        return True
+
     def fetch(self) -> np.ndarray:
         return join_parts([self.found])
 
@@ -66,6 +82,8 @@ class RemoteResult:
     futures: list[Future]
     """The parts, by worker."""
     fetched: list[Parts] | None = None
+    values: SharedValues | None = None
+    """Where the values are in memory that the workers share."""
 
     @property
     def asynchronous(self) -> bool:
@@ -75,11 +93,23 @@ class RemoteResult:
         """For each partition, a future of its vertex ids and values, and how many there are."""
         return self.placed.user_parts(self.futures)
 
+    def read_in_place(self, use: Callable[[np.ndarray], None]) -> bool:
+        if self.values is None:
+            return False
+        slots = _READ_SLOTS.setdefault(self.placed, ReadSlots())
+        there = slots.read(self.values.address)
+        if there is None:
+            return False
+        column = self.values.column
+        use(there[: column.size * np.dtype(column.dtype).itemsize].view(column.dtype))
+        return slots.is_current(self.values.address)
+
     async def measurements(self) -> Measurements:
         """What was measured. Where the worker lives in this process, all of it is at hand then."""
         if self.placed.placement.in_this_process:
             first = (await self.bring_parts())[0]
             assert isinstance(first, MeasuredParts)
+            self.values = first.measured.values
             return first.measured
         with self.placed.annotate():
             future = self.placed.client.submit(
@@ -90,6 +120,7 @@ class RemoteResult:
                 pure=False,
             )
         measured: Measurements = await future
+        self.values = measured.values
         return measured
 
     def release(self) -> None:
@@ -98,6 +129,9 @@ class RemoteResult:
 
     def fetch(self) -> np.ndarray:
         client = self.placed.client
+        copies: list[np.ndarray] = []
+        if self.fetched is None and self.read_in_place(lambda v: copies.append(v.copy())):
+            return copies[0]
         if self.fetched is None and self.asynchronous:
             raise RuntimeError("the result is still on the cluster: 'await result.fetch()' first")
         return join_parts(self.fetched or client.sync(self.bring_parts))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.program import Message, Part, Program
+from daskbfs.engine.exchange.shared_memory import MeetingPlace, SharedValues
+from daskbfs.engine.program import Message, Part, Program, SharedColumns
 from daskbfs.engine.state import LevelState, StaleState
 from daskbfs.kernels.threads import threads
 from daskbfs.partition.numbering import Numbering
@@ -22,11 +23,22 @@ from daskbfs.telemetry.levels import (
     LevelRecord,
     LevelSpan,
     Phases,
+    SpanWork,
     Watcher,
+    Work,
     exchange_phase,
     record_levels,
     slowest_seconds,
 )
+
+
+class Computed(NamedTuple):
+    """What one partition replies to a message, what it had to do for that, and how long it took."""
+
+    partition: Partition
+    reply: Any
+    work: Work | SpanWork
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +54,20 @@ class AttemptStates(Pinned):
 
     __slots__ = ("__weakref__", "partitions", "program", "share", "states")
 
-    def __init__(self, program: Program, partitions: Sequence[Partition], share: Share) -> None:
+    def __init__(
+        self,
+        program: Program,
+        partitions: Sequence[Partition],
+        share: Share,
+        columns: SharedColumns | None = None,
+    ) -> None:
         self.program = program
         self.partitions = partitions
         self.share = share
         self.states: list[LevelState] = []
         for partition in partitions:
             with partition.memory.active():
-                self.states.append(program.open_state(partition))
+                self.states.append(program.open_state(partition, columns))
 
     @property
     def numbering(self) -> Numbering:
@@ -59,10 +77,17 @@ class AttemptStates(Pinned):
     # No comprehension below captures self: the frames of a task that failed may live for long, and
     # what they captured with them.
 
-    def compute(self, message: Message) -> WorkerReply:
-        """Run one superstep; returns what these partitions reply together."""
-        replies, records = [], []
-        compute, worker = self.program.compute, self.share.name
+    def prepare(self, message: Message) -> None:
+        """Bring what all partitions found to the form that the next superstep wants it in."""
+        prepare = self.program.prepare
+        with threads(self.share.kernel_threads):
+            for partition, state in self._paired():
+                with partition.memory.active():
+                    prepare(partition, state, message)
+
+    def compute(self, message: Message) -> list[Computed]:
+        """Run one superstep on each partition."""
+        found, compute = [], self.program.compute
         with threads(self.share.kernel_threads):
             for partition, state in self._paired():
                 start = time.perf_counter()
@@ -71,12 +96,35 @@ class AttemptStates(Pinned):
                     reply, work = compute(partition, state, message)
                 seconds = time.perf_counter() - start
                 state.end_levels(message.level + work.n_levels)
-                device = partition.memory.device
-                replies.append(reply)
-                records.append(
-                    record_levels(message.level, device, partition.number, worker, seconds, work)
-                )
-        return WorkerReply(self.program.combine(self.numbering, replies), tuple(records))
+                found.append(Computed(partition, reply, work, seconds))
+        return found
+
+    def compute_together(
+        self, message: Message, place: MeetingPlace
+    ) -> tuple[Any, Sequence[SpanWork]] | None:
+        """Run several levels of the only partition here, if the program can, with all others.
+
+        Returns what all partitions reply together, and what each had to do.
+        """
+        ((partition, state),) = self._paired()
+        with threads(self.share.kernel_threads):
+            found = self.program.compute_together(partition, state, message, place)
+        if found is not None:
+            state.begin_level(message.level)
+            state.end_levels(message.level + found[1][0].n_levels)
+        return found
+
+    def answer(self, message: Message) -> WorkerReply:
+        """Run one superstep; returns what these partitions reply together."""
+        found = self.compute(message)
+        records = tuple(
+            record_levels(
+                message.level, c.partition.memory.device, c.partition.number, self.share.name,
+                c.seconds, c.work,
+            )
+            for c in found
+        )  # fmt: skip
+        return WorkerReply(self.program.combine(self.numbering, [c.reply for c in found]), records)
 
     def close(self, message: Message) -> list[Any]:
         """End the levels; returns what is owed to partitions elsewhere."""
@@ -118,7 +166,9 @@ class Measurements:
 
     records: tuple[LevelRecord | LevelSpan, ...]
     phases: Phases
-    n_supersteps: int
+    n_waves: int
+    values: SharedValues | None = None
+    """Where the values of the result lie, if in memory that processes of the host share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +195,7 @@ class Account:
         self._exchanges = exchanges
         self._watcher = watcher
         self._records: list[LevelRecord | LevelSpan] = []
-        self._n_supersteps = 0
+        self.n_waves = 0
         self._seconds = dict.fromkeys(PHASES, 0.0)
         self._since = time.perf_counter()
 
@@ -157,7 +207,6 @@ class Account:
 
     def superstep(self, records: Sequence[LevelRecord | LevelSpan]) -> None:
         """Book what was just computed, here or elsewhere."""
-        self._n_supersteps += 1
         slowest = slowest_seconds(records)
         self._records += records
         self._seconds["compute"] += slowest
@@ -165,12 +214,12 @@ class Account:
         if self._watcher is not None:
             self._watcher(records)
 
-    def measurements(self) -> Measurements:
+    def measurements(self, values: SharedValues | None = None) -> Measurements:
         """All of it."""
         seconds = self._seconds
         if not self._exchanges:  # whatever lay between kernels was no exchange
             seconds = seconds | {"push": 0.0, "pull": 0.0}
-        return Measurements(tuple(self._records), Phases(**seconds), self._n_supersteps)
+        return Measurements(tuple(self._records), Phases(**seconds), self.n_waves, values)
 
 
 def gather(
@@ -199,7 +248,7 @@ def run_in_place(
     message = program.first_message(states.numbering)
     account.pass_to("init")
     while not program.is_done(message):
-        reply = states.compute(message)
+        reply = states.answer(message)
         message = gather(program, states.numbering, message, [reply], account)
     parts = states.settle([states.close(message)])
     account.pass_to("aggregate")

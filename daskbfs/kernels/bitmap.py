@@ -51,7 +51,7 @@ def popcount(typingctx, word):
     return types.int64(types.uint64), codegen
 
 
-def _item(context, builder, array_type, array, index):
+def item_address(context, builder, array_type, array, index):
     """Address of one item of a one-dimensional array."""
     view = make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(
@@ -62,7 +62,7 @@ def _item(context, builder, array_type, array, index):
 def _atomic(operation):
     def typed(typingctx, array, index, value):
         def codegen(context, builder, signature, args):
-            address = _item(context, builder, signature.args[0], args[0], args[1])
+            address = item_address(context, builder, signature.args[0], args[0], args[1])
             return builder.atomic_rmw(operation, address, args[2], "monotonic")
 
         return array.dtype(array, types.intp, array.dtype), codegen
@@ -75,7 +75,7 @@ def compare_and_swap(typingctx, array, index, expected, new):
     """Whether an item was as expected, and now is the new one."""
 
     def codegen(context, builder, signature, args):
-        address = _item(context, builder, signature.args[0], args[0], args[1])
+        address = item_address(context, builder, signature.args[0], args[0], args[1])
         pair = builder.cmpxchg(address, args[2], args[3], "monotonic", "monotonic")
         return builder.extract_value(pair, 1)
 
@@ -89,7 +89,7 @@ def prefetch(typingctx, array, index):
 
     def codegen(context, builder, signature, args):
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = _item(context, builder, signature.args[0], args[0], args[1])
+        address = item_address(context, builder, signature.args[0], args[0], args[1])
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         to_be_read, keep, data = number(0), number(3), number(1)

@@ -112,7 +112,7 @@ def _compare_and_swap(typingctx, address, expected, new):
 
 
 @intrinsic
-def _pause(typingctx):
+def pause(typingctx):
     """Tell the core that this thread is spinning."""
     machine = platform.machine()
 
@@ -305,7 +305,7 @@ def _await(slot, n_parts):
     for _ in range(_load(_address_of(SPINS))):
         if _load(slot + 8 * _FINISHED) == n_parts:
             return
-        _pause()
+        pause()
     if _fetch_add(slot + 8 * _FINISHED, _ASLEEP_BIT) < n_parts:
         while _sem_wait(slot + 8 * _DONE) != 0:
             pass  # a signal came
@@ -344,7 +344,7 @@ def serve(number):
         for _ in range(_load(_address_of(SPINS))):
             if _load(_address_of(_POSTED)) != posted:
                 break
-            _pause()
+            pause()
         _store(state, _ASLEEP)
         if _load(_address_of(_POSTED)) != posted and _compare_and_swap(state, _ASLEEP, _WORKING):
             continue
@@ -356,7 +356,7 @@ def serve(number):
 def spin(n):
     """Pause so often."""
     for _ in range(n):
-        _pause()
+        pause()
 
 
 @_njit

@@ -71,7 +71,7 @@ class _Pool:
             return
         with self._lock:
             if self._n_helpers == 0:
-                self._words[thread_pool.SPINS] = _spins(spin_seconds())
+                self._words[thread_pool.SPINS] = spins(spin_seconds())
                 self._words[thread_pool.RUN] = _runner().address
             for number in range(self._n_helpers, min(n_helpers, thread_pool.MOST_HELPERS)):
                 if not self._start(number):
@@ -133,7 +133,8 @@ def _run(task, data, n_parts):  # type: ignore[no-untyped-def]
     return 0
 
 
-def _spins(seconds: float) -> int:
+@functools.cache
+def spins(seconds: float) -> int:
     """How many pauses of a core take so long."""
     pause = _compile(_spin, "int64(int64)").ctypes
     taken = []

@@ -68,9 +68,15 @@ class SpanWork(NamedTuple):
 
     frontier_vertices: np.ndarray
     edges_examined: np.ndarray
-    """Also the arcs that left each frontier: all of them were looked at."""
     seconds: np.ndarray
     direction: Direction
+    scout_counts: np.ndarray | None = None
+    """Arcs that left each frontier; None: those examined, since all of them were looked at."""
+
+    @property
+    def arcs(self) -> np.ndarray:
+        """Arcs that left each frontier."""
+        return self.edges_examined if self.scout_counts is None else self.scout_counts
 
     @property
     def n_levels(self) -> int:
@@ -109,7 +115,8 @@ class LevelSpan:
         """A record for each level; what the call took beside its levels is spread over them."""
         work = self.work
         share = self.kernel_seconds / max(float(work.seconds.sum()), 1e-9)
-        columns = (work.frontier_vertices, work.edges_examined, work.seconds * share)
+        scouts = work.arcs.round().astype(np.int64)
+        columns = (work.frontier_vertices, work.edges_examined, work.seconds * share, scouts)
         return [
             LevelRecord(
                 self.level + k,
@@ -121,9 +128,9 @@ class LevelSpan:
                 examined,
                 seconds,
                 0,
-                examined,
+                scout_count,
             )
-            for k, (size, examined, seconds) in enumerate(
+            for k, (size, examined, seconds, scout_count) in enumerate(
                 zip(*(column.tolist() for column in columns), strict=True)
             )
         ]
@@ -330,7 +337,7 @@ class LevelTable(Sequence[LevelRecord]):
             mine[2] += record.kernel_seconds
             if isinstance(record, LevelSpan):
                 examined = int(record.work.edges_examined.sum())
-                scouts[record.level] = examined
+                scouts[record.level] = round(record.work.arcs.sum())
                 mine[0].update(range(record.level, record.level + record.n_levels))
                 mine[1] += examined
                 continue

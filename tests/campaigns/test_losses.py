@@ -36,13 +36,13 @@ pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("on_the_cluster"
 )
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 def test_a_worker_killed_in_a_phase_of_a_search(
-    crew, crew_graph, kron14, phase, coordinator, driver
+    exchange, crew, crew_graph, kron14, phase, coordinator, driver
 ):
     check_kill_in_a_search(crew, crew_graph, kron14, phase, coordinator=coordinator, driver=driver)
 
 
 @pytest.mark.parametrize("driver", ["waves", "resident"])
-def test_a_worker_killed_while_vertices_are_ranked(crew, crew_graph, kron14, driver):
+def test_a_worker_killed_while_vertices_are_ranked(exchange, crew, crew_graph, kron14, driver):
     expected = daskbfs.pagerank(kron14, driver="direct").rank
     victim = crew_graph.placement.workers[1]
     crew.client.run(set_trap, "between", signal.SIGKILL, workers=[victim])
@@ -73,7 +73,9 @@ def test_a_worker_killed_between_two_searches(crew, crew_graph, kron14):
 
 
 @pytest.mark.parametrize("coordinator", [True, False])
-def test_a_worker_that_stops_silently_is_lost_after_a_while(crew, crew_graph, kron14, coordinator):
+def test_a_worker_that_stops_silently_is_lost_after_a_while(
+    exchange, crew, crew_graph, kron14, coordinator
+):
     victim = crew_graph.placement.workers[0 if coordinator else 1]
     pid = crew.pids()[victim]
     crew.client.run(set_trap, "compute", signal.SIGSTOP, workers=[victim])

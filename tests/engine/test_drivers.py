@@ -16,6 +16,7 @@ from daskbfs.cluster.local import TunedCluster, embedded_client
 from daskbfs.engine.attempts import Distributions
 from tests.support.checks import check
 from tests.support.crew import left_behind
+from tests.support.exchange import n_mapped
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("on_the_cluster")
 @pytest.mark.parametrize("n_partitions", [1, 2, 3, 7])
 @pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up", "coordinator"])
 def test_searches_over_processes_agree_with_the_direct_driver(
-    kron12, two_workers, n_partitions, direction
+    exchange, kron12, two_workers, n_partitions, direction
 ):
     placed = daskbfs.distribute(kron12, two_workers, n_partitions=n_partitions)
     for source in kron12.random_sources(2):
@@ -140,12 +141,14 @@ def test_a_second_search_never_changes_the_first_ones_result(kron12, one_worker,
             check(kron12, source, result)
 
 
-def test_records_name_workers_and_partitions(kron12, two_workers):
+def test_records_name_workers_and_partitions(exchange, kron12, two_workers):
     placed = daskbfs.distribute(kron12, two_workers, n_partitions=3)
+    assert placed.exchange is None, "the first run chooses"
     result = daskbfs.bfs(placed, int(kron12.random_sources(1)[0]))
+    assert placed.exchange == exchange
     assert {r.partition for r in result.levels} == {0, 1, 2}
     assert {r.worker for r in result.levels} == set(placed.placement.workers)
-    assert all(r.exchanged_bytes > 0 for r in result.levels)
+    assert all((r.exchanged_bytes > 0) == (exchange == "mail") for r in result.levels)
     assert len(result.levels) == 3 * result.levels.n_levels
 
 

@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.timeout(180), pytest.mark.usefixtures("on_the_cluster"
 @pytest.mark.oldest
 @pytest.mark.parametrize("coordinator", [True, False])
 @pytest.mark.parametrize("driver", ["waves", "resident"])
-def test_a_worker_killed_in_a_search(crew, crew_graph, kron14, coordinator, driver):
+def test_a_worker_killed_in_a_search(exchange, crew, crew_graph, kron14, coordinator, driver):
     check_kill_in_a_search(
         crew, crew_graph, kron14, "between", coordinator=coordinator, driver=driver
     )
@@ -109,7 +109,7 @@ while True:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("driver", ["waves", "resident"])
-def test_timeouts_and_interrupts_leave_nothing(crew, crew_graph, kron14, driver):
+def test_timeouts_and_interrupts_leave_nothing(exchange, crew, crew_graph, kron14, driver):
     source = int(kron14.random_sources(1)[0])
     crew.client.run(slow_down, 0.5)
     try:

@@ -18,29 +18,34 @@ STOP_SECONDS = 10.0
 
 def set_trap(phase, sign):
     """Let this worker receive a signal when it comes to a phase of its next search."""
-    from daskbfs.engine import superstep
-    from daskbfs.engine import tasks as wave
+    from daskbfs.engine import levels, superstep
     from daskbfs.engine.exchange.mail import Mailboxes
+    from daskbfs.engine.exchange.shared_memory import MeetingPlace
 
-    owner, name = {
-        "open": (wave.WaveStates, "__init__"),
-        "compute": (superstep.AttemptStates, "compute"),
-        "between": (Mailboxes, "send"),
-        "gather": (wave, "gather"),
-        "close": (superstep.AttemptStates, "close"),
-        "settle": (superstep.AttemptStates, "settle"),
-    }[phase]
-    original = getattr(owner, name)
+    by_mail_and_memory = {
+        "open": [(levels.RunStates, "__init__")],
+        "compute": [(superstep.AttemptStates, "compute")],
+        "between": [(Mailboxes, "send"), (MeetingPlace, "tell_and_hear")],
+        "gather": [(levels, "gather"), (levels.LevelsByMemory, "_record")],
+        "close": [(superstep.AttemptStates, "close")],
+        "settle": [(superstep.AttemptStates, "settle")],
+    }
 
-    def trap(*arguments, **more):
-        setattr(owner, name, original)
-        if phase == "between":  # the reply is on its way
-            original(*arguments, **more)
-            time.sleep(0.02)
-        os.kill(os.getpid(), sign)
-        return original(*arguments, **more)
+    def set_one(owner, name):
+        original = getattr(owner, name)
 
-    setattr(owner, name, trap)
+        def trap(*arguments, **more):
+            setattr(owner, name, original)
+            if phase == "between" and owner is Mailboxes:  # the reply is on its way
+                original(*arguments, **more)
+                time.sleep(0.02)
+            os.kill(os.getpid(), sign)
+            return original(*arguments, **more)
+
+        setattr(owner, name, trap)
+
+    for owner, name in by_mail_and_memory[phase]:
+        set_one(owner, name)
 
 
 def timed_search(placed, source, driver="waves"):

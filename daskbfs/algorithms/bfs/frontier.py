@@ -22,6 +22,13 @@ class Frontier:
     words: np.ndarray | None = None
     first_word: int = 0
     """Where the bitmap begins."""
+    listed: bool = False
+    """Where partitions share memory, whether it is in their queue: nothing else is here then."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is where partitions share memory, and only its size is here."""
+        return self.ids is None and self.words is None
 
     @property
     def nbytes(self) -> int:

@@ -4,7 +4,8 @@ Every partition keeps a bitmap of all visited vertices and takes each merged fro
 top-down step finds vertices of other partitions too, and keeps their parents to itself until the
 end: only visited bits travel during a search. A bottom-up step finds own rows only. Where
 accelerators mirror the CPU's partitions, either these search a level or the mirrors do; those
-that wait merge the frontier, and mirrors owe what they found to the owners.
+that wait merge the frontier, and mirrors owe what they found to the owners. Where all workers are
+on one host, partitions share the search instead (:mod:`daskbfs.algorithms.bfs.shared`).
 Method: Sallinen, Gharaibeh, Ripeanu (Accelerating Direction-Optimized BFS on Hybrid Architectures).
 """
 
@@ -12,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from daskbfs.algorithms.bfs import shared, steps
 from daskbfs.algorithms.bfs.direction import Choice, Implementation, Policy, Summary
 from daskbfs.algorithms.bfs.frontier import Frontier, count_arcs, join_found, unite_found
+from daskbfs.algorithms.bfs.shared import SharedSearchState
 from daskbfs.algorithms.bfs.sliding import (
     begin_exact,
     can_slide,
@@ -27,12 +30,14 @@ from daskbfs.algorithms.bfs.sliding import (
     unreached,
 )
 from daskbfs.algorithms.bfs.state import SearchState
-from daskbfs.engine.program import Part
+from daskbfs.algorithms.bfs.steps import is_alone, search_kernels
+from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
+from daskbfs.engine.program import Part, SharedColumns
 from daskbfs.graph.graph import Outline
-from daskbfs.kernels.frontier import first_orphan, outsiders
+from daskbfs.kernels.frontier import first_orphan
 from daskbfs.kernels.threads import n_threads
 from daskbfs.kernels.vertex_numbers import NONE
-from daskbfs.names import Device, Direction
+from daskbfs.names import Direction
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.levels import LevelTable, SpanWork, Work
@@ -117,7 +122,7 @@ class BFS:
 
     def first_message(self, numbering: Numbering) -> SearchMessage:
         """The source alone is the frontier."""
-        frontier = Frontier(1, ids=np.array([self.source], np.uint32))
+        frontier = Frontier(1, ids=np.array([self.source], np.uint32), listed=True)
         summary = Summary.at_source(numbering.n_rows, numbering.n_arcs, self.degree)
         return self._decide(numbering, 0, frontier, Direction.TOP_DOWN, summary, self.targets)
 
@@ -143,8 +148,16 @@ class BFS:
             implementation = self.choice(direction, summary)
         return kind(level, frontier, direction, summary, wanted, implementation)
 
-    def open_state(self, partition: Partition) -> SearchState:
+    def share(self, numbering: Numbering) -> Columns | None:
+        """One search for all; targets are looked for in frontiers that travel."""
+        return None if self.targets is not None else shared.share(numbering)
+
+    def open_state(
+        self, partition: Partition, columns: SharedColumns | None = None
+    ) -> SearchState | SharedSearchState:
         """Only the source and the padding rows are visited."""
+        if columns is not None:
+            return shared.open_state(partition, columns, self.source)
         state = SearchState(partition)
         padding = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
         state.visited[:] = 0
@@ -160,10 +173,59 @@ class BFS:
             begin_exact(partition, state, self.source)
         return state
 
+    def prepares(self, message: SearchMessage) -> bool:
+        """Whether the frontier is in the queue, and wanted as a bitmap."""
+        return message.frontier.listed and message.direction is Direction.BOTTOM_UP
+
+    def prepare(
+        self, partition: Partition, state: SharedSearchState, message: SearchMessage
+    ) -> None:
+        """Make own words of that bitmap."""
+        shared.prepare(partition, state, message.frontier)
+
+    def compute_together(
+        self,
+        partition: Partition,
+        state: SharedSearchState,
+        message: SearchMessage,
+        meeting: MeetingPlace,
+    ) -> tuple[SearchReply, Sequence[SpanWork]] | None:
+        """Search top-down with all others as long as few arcs leave the frontier."""
+        limit, summary = self.depth_limit, message.summary
+        most_arcs = self.serial_arcs * partition.numbering.n_partitions
+        few = summary.scout_count < min(most_arcs, self.top_down_below)
+        if message.direction is not Direction.TOP_DOWN or not message.frontier.listed or not few:
+            return None
+        found, scout_count, works = shared.search_together(
+            partition,
+            state,
+            meeting,
+            size=message.frontier.size,
+            scout_count=summary.scout_count,
+            most_levels=None if limit is None else limit - message.level,
+            most_arcs=min(most_arcs, self.top_down_below),
+        )
+        searched = float(works[0].arcs.sum())
+        return SearchReply((found,), scout_count, works[0].n_levels, searched), works
+
+    def to_numbers(self, reply: SearchReply) -> tuple[float, float]:
+        """How many vertices were found, and the arcs that leave them."""
+        return sum(found.size for found in reply.found), reply.scout_count
+
+    def from_numbers(self, numbers: Sequence[float], message: SearchMessage) -> SearchReply:
+        """The same reply: what was found is in place."""
+        listed = message.direction is Direction.TOP_DOWN
+        return SearchReply((Frontier(int(numbers[0]), listed=listed),), numbers[1])
+
     def compute(
-        self, partition: Partition, state: SearchState, message: SearchMessage
+        self,
+        partition: Partition,
+        state: SearchState | SharedSearchState,
+        message: SearchMessage,
     ) -> tuple[SearchReply, Work | SpanWork]:
         """Search one level, or where the partition is alone as many as stay small."""
+        if isinstance(state, SharedSearchState):
+            return self._compute_shared(partition, state, message)
         frontier = message.frontier
         if message.direction is Direction.TOP_DOWN and can_slide(partition):
             if not state.exact and frontier.words is not None:
@@ -172,28 +234,52 @@ class BFS:
                 return self._search_levels(partition, state, message)
         if state.exact:
             leave_exact(state)
-        here = self._receive(partition, message)
-        self._enter(partition, state, here)
+        here = steps.receive(partition, message.frontier, message.level)
+        steps.enter(partition, state, here)
         if _waits(partition, message):
             found, scout_count, examined = None, 0.0, 0
         elif message.direction is Direction.TOP_DOWN:
             few = message.summary.scout_count < self.serial_arcs
             threads = 1 if few else n_threads()
-            rows = self._own_rows(partition, state, frontier, here, threads)
-            found, scout_count, examined = self._top_down(partition, state, *rows, threads)
+            rows = steps.own_rows(partition, state, frontier, here, threads)
+            found, scout_count, examined = steps.top_down(partition, state, *rows, threads)
         else:
             cached = message.implementation is Implementation.BGC
-            found, scout_count, examined = self._bottom_up(
+            found, scout_count, examined = steps.bottom_up(
                 partition, state, here, n_threads(), cached
             )
         work = Work(
             frontier_vertices=frontier.size,
             edges_examined=examined,
             scout_count=round(message.summary.scout_count),
-            exchanged_bytes=0 if _alone(partition) else frontier.nbytes,
+            exchanged_bytes=0 if is_alone(partition) else frontier.nbytes,
             direction=message.direction,
         )
         return SearchReply(() if found is None else (found,), scout_count), work
+
+    def _compute_shared(
+        self, partition: Partition, state: SharedSearchState, message: SearchMessage
+    ) -> tuple[SearchReply, Work]:
+        """Search one level over memory that all partitions share."""
+        summary, top_down = message.summary, message.direction is Direction.TOP_DOWN
+        threads = 1 if top_down and summary.scout_count < self.serial_arcs else n_threads()
+        n_found, scout_count, examined = shared.search_level(
+            partition,
+            state,
+            message.frontier,
+            top_down=top_down,
+            waits=_waits(partition, message),
+            cached=message.implementation is Implementation.BGC,
+            threads=threads,
+        )
+        work = Work(
+            frontier_vertices=message.frontier.size,
+            edges_examined=examined,
+            scout_count=round(summary.scout_count),
+            exchanged_bytes=state.copied_bytes,
+            direction=message.direction,
+        )
+        return SearchReply((Frontier(n_found, listed=top_down),), scout_count), work
 
     def _search_levels(
         self, partition: Partition, state: SearchState, message: SearchMessage
@@ -212,124 +298,6 @@ class BFS:
             wanted = unreached(state, wanted)
         searched = float(work.edges_examined.sum())
         return SearchReply((found,), scout_count, work.n_levels, searched, wanted), work
-
-    def _receive(self, partition: Partition, message: SearchMessage) -> Frontier:
-        """The frontier in the partition's memory; alone, only the first comes from elsewhere."""
-        frontier, put = message.frontier, partition.memory.put
-        if _alone(partition) and message.level > 0:
-            return frontier
-        if frontier.words is None:
-            return Frontier(frontier.size, ids=put(frontier.ids[: frontier.size]))  # type: ignore[index]
-        return Frontier(frontier.size, words=put(frontier.words))
-
-    def _top_down(
-        self, partition: Partition, state: SearchState, queue: np.ndarray, size: int, threads: int
-    ) -> tuple[Frontier, float, int]:
-        """Let the first ``size`` rows of a queue look for neighbours."""
-        memory, numbering = partition.memory, partition.numbering
-        ids = state.spare_queue(queue)
-        awake_count, scout_count, examined = _kernels(partition).top_down(
-            partition.out.indptr,
-            partition.out.indices,
-            memory.vertex[partition.rows],
-            memory.mean_degree,
-            partition.first,
-            state.parent,
-            state.elsewhere,
-            state.visited,
-            queue,
-            size,
-            ids,
-            threads,
-        )
-        if numbering.n_partitions == 1:
-            return Frontier(awake_count, ids=ids), scout_count, examined
-        found = memory.get(ids[:awake_count])
-        claims = numbering.arrays.take(numbering.n_global, np.uint32)
-        first, n_rows = np.uint32(partition.first), np.uint32(partition.n_padded)
-        state.claims.append(claims[: outsiders(found, first, n_rows, claims)].copy())
-        return Frontier(awake_count, ids=found), scout_count, examined
-
-    def _bottom_up(
-        self, partition: Partition, state: SearchState, here: Frontier, threads: int, cached: bool
-    ) -> tuple[Frontier, float, int]:
-        """Let own rows look for a parent in the frontier."""
-        memory, alone = partition.memory, _alone(partition)
-        bitmap = self._bitmap(partition, state, here, threads)
-        words = state.spare_bitmap(bitmap)
-        if not alone:
-            words = words[: partition.n_padded // 64]
-        kernels = _kernels(partition)
-        search = kernels.bottom_up_cached if cached else kernels.bottom_up
-        hub = partition.into.hub
-        if partition.numbering.even and memory.device is Device.CPU:
-            hub = hub[:0]  # the first of a row's neighbours is no better than the next
-        awake_count, scout_count, examined = search(
-            partition.into.indptr,
-            partition.into.indices,
-            hub,
-            partition.hub_vertex,
-            memory.vertex,
-            memory.mean_degree[partition.words],
-            partition.into.n_long_rows,
-            state.parent,
-            state.visited[partition.words],
-            bitmap,
-            words,
-            threads,
-        )
-        if not alone:
-            words = memory.get(words)
-        found = Frontier(awake_count, words=words, first_word=partition.words.start)
-        return found, scout_count, examined
-
-    def _enter(self, partition: Partition, state: SearchState, here: Frontier) -> None:
-        """Take a merged frontier in: what others found is visited here too."""
-        if _alone(partition):
-            return
-        kernels = _kernels(partition)
-        if here.words is None:
-            first = np.uint32(partition.first)
-            state.missing += kernels.enter_ids(here.ids, first, state.visited, state.parent)
-            return
-        mine = partition.words
-        state.missing += kernels.enter(here.words[mine], state.visited[mine], state.parent)
-        state.visited |= here.words
-
-    def _own_rows(
-        self,
-        partition: Partition,
-        state: SearchState,
-        frontier: Frontier,
-        here: Frontier,
-        threads: int,
-    ) -> tuple[np.ndarray, int]:
-        """The frontier's rows in this partition, as a queue."""
-        memory = partition.memory
-        if _alone(partition):
-            if here.ids is None:
-                here.ids = state.queues[0]
-                _kernels(partition).bitmap_to_queue(here.words, here.ids, threads)
-            return here.ids, here.size
-        queue = state.queues[0]
-        if frontier.words is None:
-            ids = frontier.as_list()
-            mine = ids[(ids >= partition.first) & (ids < partition.rows.stop)]
-            mine = np.sort(mine - np.uint32(partition.first))
-            queue[: mine.size] = memory.put(mine)
-            return queue, mine.size
-        mine = here.words[partition.words]  # type: ignore[index]
-        return queue, _kernels(partition).bitmap_to_queue(mine, queue, threads)
-
-    def _bitmap(
-        self, partition: Partition, state: SearchState, here: Frontier, threads: int
-    ) -> np.ndarray:
-        """The frontier as a bitmap over all vertices."""
-        if here.words is None:
-            queue_to_bitmap = _kernels(partition).queue_to_bitmap
-            queue_to_bitmap(here.ids, here.size, state.bitmaps[0], threads)
-            here.words = state.bitmaps[0]
-        return here.words
 
     def combine(self, numbering: Numbering, replies: Sequence[SearchReply]) -> SearchReply:
         """One reply for a worker's partitions; alone, a partition speaks for itself."""
@@ -353,11 +321,13 @@ class BFS:
         scout_count = sum(reply.scout_count for reply in replies)
         if numbering.n_partitions == 1:
             (found,) = pieces
+        elif pieces and pieces[0].shared:
+            found = Frontier(sum(piece.size for piece in pieces), listed=pieces[0].listed)
         elif message.direction is Direction.TOP_DOWN:
             found, scout_count = unite_found(numbering, pieces)
         else:
             found = join_found(numbering, pieces)
-        if numbering.degree is not None:
+        if numbering.degree is not None and not found.shared:
             scout_count = count_arcs(numbering, numbering.degree, found)
         first = replies[0]
         level, wanted = message.level + first.n_levels, message.wanted
@@ -372,19 +342,24 @@ class BFS:
         """Whether the frontier is empty, or a limit or all targets are reached."""
         return isinstance(message, LastSearchMessage)
 
-    def close(self, partition: Partition, state: SearchState, message: SearchMessage) -> None:
+    def close(
+        self, partition: Partition, state: SearchState | SharedSearchState, message: SearchMessage
+    ) -> None:
         """Visit what others found last, and forget what never was a parent."""
-        if state.exact:
+        if isinstance(state, SharedSearchState) or state.exact:
             return
-        self._enter(partition, state, self._receive(partition, message))
-        _kernels(partition).forget_unvisited(
+        steps.enter(partition, state, steps.receive(partition, message.frontier, message.level))
+        search_kernels(partition).forget_unvisited(
             state.parent, state.visited[partition.words], n_threads()
         )
 
     def collect_owed(
-        self, partition: Partition, state: SearchState
+        self, partition: Partition, state: SearchState | SharedSearchState
     ) -> tuple[np.ndarray, np.ndarray]:
         """Vertices of other partitions, and the parents that were found for them here."""
+        if isinstance(state, SharedSearchState):
+            nothing = np.empty(0, np.uint32)
+            return nothing, nothing
         ids = np.concatenate([np.empty(0, np.uint32), *state.claims])
         memory = partition.memory
         found = memory.get(state.elsewhere[memory.put(ids)])
@@ -398,14 +373,16 @@ class BFS:
     def settle(
         self,
         partition: Partition,
-        state: SearchState,
+        state: SearchState | SharedSearchState,
         owed: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> Part:
         """By row, the parent as a vertex index; where no own step found one, another's did."""
+        if isinstance(state, SharedSearchState):
+            return Part(partition.first, shared.settle(partition, state))
         if partition.mirror:
             return Part(partition.first, np.empty(0, np.uint32))
         memory, missing, first = partition.memory, state.missing, np.uint32(partition.first)
-        adopt = _kernels(partition).adopt
+        adopt = search_kernels(partition).adopt
         for ids, found in owed:
             missing -= adopt(memory.put(ids), memory.put(found), first, state.parent)
         parent = memory.get(state.parent)
@@ -423,16 +400,6 @@ class BFS:
         """Input edges of what was reached, going by the arcs that left the frontiers."""
         share = min(1.0, levels.totals.scout_count / numbering.n_arcs)
         return round(graph.n_input_edges * share)
-
-
-def _kernels(partition: Partition) -> Any:
-    """The kernels of a search, for the memory that a partition lives in."""
-    return partition.memory.kernels("bfs")
-
-
-def _alone(partition: Partition) -> bool:
-    """Whether there is no other partition."""
-    return partition.numbering.n_partitions == 1
 
 
 def _waits(partition: Partition, message: SearchMessage) -> bool:

@@ -97,14 +97,18 @@ class BFSResult:
     @cached_property
     def parent(self) -> np.ndarray:
         """Parent of each vertex, in the order of ``vertices``; -1 where unreached."""
-        graph, found = self.graph, self._found
+        graph, result = self.graph, self._tree.result
         start = time.perf_counter()
         out = graph.arrays.take(graph.n_vertices, graph.parent_dtype)
-        if found is None:  # the source is isolated
+        if result is None:  # the source is isolated
             out[:] = -1
-        else:
-            with kernel_threads(self._threads):
-                self._assemble(found, out)
+        elif "_found" in self.__dict__ or not result.read_in_place(
+            lambda found: self._assemble(found, out)
+        ):
+            found = self._found
+            assert found is not None
+            start = time.perf_counter()  # what it took to fetch is counted there
+            self._assemble(found, out)
         out[graph.ids.index(self.source)] = self.source
         self.fetch_seconds += time.perf_counter() - start
         return out
@@ -112,13 +116,14 @@ class BFSResult:
     def _assemble(self, found: np.ndarray, out: np.ndarray) -> None:
         """Parents by vertex from parents by global id."""
         ids, place = self.graph.ids.values, self._tree.place
-        if ids is not None:
-            ids_by_vertex(found, place, ids, out, n_threads())
-        elif out.dtype == np.int32:
-            by_vertex(found.view(np.int32), place, out, n_threads())  # NONE becomes -1
-        else:
-            by_vertex(found, place, out, n_threads())
-            out[out == int(NONE)] = -1
+        with kernel_threads(self._threads):
+            if ids is not None:
+                ids_by_vertex(found, place, ids, out, n_threads())
+            elif out.dtype == np.int32:
+                by_vertex(found.view(np.int32), place, out, n_threads())  # NONE becomes -1
+            else:
+                by_vertex(found, place, out, n_threads())
+                out[out == int(NONE)] = -1
 
     @cached_property
     def _found(self) -> np.ndarray | None:
@@ -157,8 +162,11 @@ class BFSResult:
 
     async def _fetch(self, result: Result) -> BFSResult:
         start = time.perf_counter()
+        copies: list[np.ndarray] = []
         if "_found" not in self.__dict__:
-            self.__dict__["_found"] = join_parts(await result.bring_parts())
+            if not result.read_in_place(lambda found: copies.append(found.copy())):
+                copies = [join_parts(await result.bring_parts())]
+            self.__dict__["_found"] = copies[-1]
             self.fetch_seconds += time.perf_counter() - start
         _ = self.parent
         return self

@@ -19,7 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.program import Part
+from daskbfs.engine.exchange.segment import Column
+from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
+from daskbfs.engine.program import Part, SharedColumns
 from daskbfs.engine.state import LevelState
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.engine.warmup import partitions_on, tiny_graph
@@ -77,15 +79,25 @@ class RankState(LevelState):
     """What an attempt writes to on one partition."""
 
     __slots__ = (
-        "contribution", "last", "out_degree", "passed_on", "rank", "share",
+        "contribution", "last", "out_degree", "passed_on", "rank", "share", "shared",
     )  # fmt: skip
 
-    def __init__(self, partition: Partition, share: np.ndarray, dtype: type) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        share: np.ndarray,
+        dtype: type,
+        columns: SharedColumns | None = None,
+    ) -> None:
         super().__init__()
         memory, n, indptr = partition.memory, partition.n_padded, partition.out.indptr
         alone = partition.numbering.n_partitions == 1
         self.share = memory.put(share)
         self.rank = memory.take(n, np.float64)
+        self.shared: list[np.ndarray] = []
+        """What all partitions pass on, in this iteration and in the next, where they share it."""
+        if columns is not None:
+            self.shared = [columns["contribution-0"], columns["contribution-1"]]
         self.contribution = memory.take(n if alone else 0, dtype)
         self.passed_on = memory.take(n, dtype)
         self.out_degree = (indptr[1:] - indptr[:-1]).astype(np.uint32, copy=False)
@@ -141,7 +153,12 @@ class PageRank:
         """Ranks are shares to begin with."""
         return RankMessage(0, None, 1.0, 1.0, math.inf)
 
-    def open_state(self, partition: Partition) -> RankState:
+    def share(self, numbering: Numbering) -> Columns:
+        """What all vertices pass on: one array to read, one to write."""
+        names = ("contribution-0", "contribution-1")
+        return Columns(tuple(Column(name, numbering.n_global, self.dtype) for name in names))
+
+    def open_state(self, partition: Partition, columns: SharedColumns | None = None) -> RankState:
         """Room for ranks, in the partition's memory."""
         if partition.numbering.mirrored:
             raise ValueError(
@@ -154,27 +171,32 @@ class PageRank:
             mine = (self.ids >= partition.first) & (self.ids < partition.first + n_rows)
             share = np.zeros(max(2, n_rows))  # one entry alone would stand for all rows
             share[self.ids[mine] - partition.first] = self.weights[mine]
-        return RankState(partition, share, self.dtype)
+        return RankState(partition, share, self.dtype, columns)
 
     def compute(
         self, partition: Partition, state: RankState, message: RankMessage
     ) -> tuple[RankReply, Work]:
         """One iteration."""
         numbering, sent = partition.numbering, message.contribution
+        if state.shared and message.level:
+            sent = state.shared[0]
         if message.level == 0:
             changed, dangling = 0.0, self._begin(partition, state)
         else:
-            changed, dangling = self._pull(partition, state, message)
+            changed, dangling = self._pull(partition, state, message.inflow, sent)
         found: tuple[tuple[int, np.ndarray], ...] = ()
         if numbering.n_partitions == 1:
             state.contribution, state.passed_on = state.passed_on, state.contribution
+        elif state.shared:
+            np.copyto(state.shared[1][partition.rows], partition.memory.get(state.passed_on))
+            state.shared.reverse()
         else:
             found = ((partition.first, partition.memory.get(state.passed_on)),)
         work = Work(
             frontier_vertices=numbering.n_rows,
             edges_examined=partition.into.n_arcs if message.level else 0,
             scout_count=numbering.n_arcs,
-            exchanged_bytes=0 if sent is None else sent.nbytes,
+            exchanged_bytes=0 if sent is None or state.shared else sent.nbytes,
         )
         return RankReply(found, changed, dangling), work
 
@@ -188,24 +210,43 @@ class PageRank:
         return dangling
 
     def _pull(
-        self, partition: Partition, state: RankState, message: RankMessage
+        self, partition: Partition, state: RankState, inflow: float, sent: np.ndarray | None
     ) -> tuple[float, float]:
-        memory, contribution = partition.memory, state.contribution
-        if message.contribution is not None:
-            contribution = memory.put(message.contribution)
+        memory = partition.memory
+        contribution = state.contribution if sent is None else memory.put(sent)
         changed, dangling = memory.kernels("pagerank").pull_ranks(
             partition.into.indptr,
             partition.into.indices,
             state.out_degree,
             contribution,
             self.damping,
-            message.inflow,
+            inflow,
             state.share,
             state.rank,
             state.passed_on,
             n_threads(),
         )
         return changed, dangling
+
+    def prepares(self, message: RankMessage) -> bool:
+        """Nothing is to be prepared."""
+        return False
+
+    def prepare(self, partition: Partition, state: RankState, message: RankMessage) -> None:
+        """Nothing."""
+
+    def compute_together(
+        self, partition: Partition, state: RankState, message: RankMessage, meeting: MeetingPlace
+    ) -> None:
+        """Iterations take too long to gain from a common call."""
+
+    def to_numbers(self, reply: RankReply) -> tuple[float, float]:
+        """How much ranks have changed, and the rank of rows without arcs."""
+        return reply.changed, reply.dangling
+
+    def from_numbers(self, numbers: Sequence[float], message: RankMessage) -> RankReply:
+        """The same reply: what is passed on is in place."""
+        return RankReply((), numbers[0], numbers[1])
 
     def combine(self, numbering: Numbering, replies: Sequence[RankReply]) -> RankReply:
         """One reply for a worker's partitions."""
@@ -220,7 +261,7 @@ class PageRank:
     ) -> RankMessage:
         """Put together what all pass on, and see how much has changed."""
         contribution: np.ndarray | None = None
-        if numbering.n_partitions > 1:
+        if numbering.n_partitions > 1 and replies[0].contributions:
             contribution = np.empty(numbering.n_global, self.dtype)
             for reply in replies:
                 for first, some in reply.contributions:

@@ -54,7 +54,7 @@ class WholeGraph:
         """Load a program's kernels, once in this process."""
         program.warm_kernels(str(self.partition.out.indptr.dtype), 1, [self.partition])
 
-    def expect_supersteps(self, algorithm: str, n: int) -> None:
+    def expect_waves(self, algorithm: str, n: int) -> None:
         """Nothing is prepared ahead here."""
 
 

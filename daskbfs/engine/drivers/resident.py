@@ -1,7 +1,7 @@
 """The resident driver: a run is one task on each worker, which computes all levels.
 
-Where one worker holds all partitions, nothing leaves it. Several exchange messages by mail
-(:mod:`daskbfs.engine.exchange.mail`), as in waves: Dask has less to do, and less to show.
+Where one worker holds all partitions, nothing leaves it. Several go from level to level as in waves
+(:mod:`daskbfs.engine.levels`): Dask has less to do, and less to show.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ async def run(
 ) -> RemoteResult:
     """Run a program where its partitions are."""
     shares = placed.shares(threads)
-    task: Any = run_levels if len(attempt.workers) > 1 else run_program
+    alone = len(attempt.workers) == 1
+    task: Any = run_program if alone else run_levels
     with placed.annotate():
         parts = [
             placed.client.submit(
@@ -30,6 +31,7 @@ async def run(
                 placed.held_by(worker),
                 shares[worker],
                 attempt,
+                *([] if alone else [placed.sharing(worker)]),
                 key=(placed.task_group(task.__name__), attempt.run, w),
                 workers=[worker],
                 pure=False,

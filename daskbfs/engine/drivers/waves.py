@@ -1,9 +1,9 @@
 """The waves driver: for each level one task on each worker, then a gather on the coordinator.
 
-Where a partition is alone, one wave covers as many levels as one kernel call runs.
-Waves are submitted ahead, and every task is on its worker before its turn comes: messages travel
-by mail (:mod:`daskbfs.engine.exchange.mail`), so neither the client nor the scheduler stands
-between two levels.
+Where a partition is alone, one wave covers as many levels as one kernel call runs; where workers
+share memory, as many as fit ``waves.seconds``. Waves are submitted ahead, and every task is on its
+worker before its turn comes: levels follow each other by mail or over shared memory
+(:mod:`daskbfs.engine.levels`), so neither the client nor the scheduler stands between two.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Waves:
         self.shares = placed.shares(threads)
         self.n_waves = 0
         """Waves submitted so far."""
-        expected = placed.expected_supersteps(program.algorithm) or _MANY
+        expected = placed.expected_waves(program.algorithm) or _MANY
         self.expected = min(expected, config.get("waves.levels-ahead"))
         """Waves that the run will take, going by the one before."""
         self.held: list[Future] = []
@@ -149,6 +149,7 @@ class _Waves:
                     self.placed.held_by(worker),
                     self.shares[worker],
                     self.attempt,
+                    self.placed.sharing(worker),
                 )
             )
             parts.append(

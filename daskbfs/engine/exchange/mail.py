@@ -1,46 +1,41 @@
 """Mail between the workers of a run: what one level owes the next goes from worker to worker.
 
 The scheduler starts tasks; it does not stand between two levels. Every attempt has a mailbox on
-each of its workers. A task that waits for mail gives its place to others after a moment, so that
-two runs on the same workers cannot block each other, and ends when its result is not wanted.
+each of its workers. A task that waits for mail gives its place to others after a moment
+(:mod:`daskbfs.engine.exchange.waiting`), and ends when its result is not wanted.
 
 Dask takes 10 to 12 ms to schedule a wave and a gather on two cores, however empty they are: levels
 that depended on each other by way of the scheduler took 17 to 19 ms, and take 7 to 9 by mail.
+Workers of one host need no mail for levels (:mod:`daskbfs.engine.exchange.shared_memory`).
 
-A task waits for mail in its thread for ``waves.patience-seconds``, then secedes; every half second
-it asks whether its result is still wanted. A task that fails mails the error to all workers of its
-attempt, so that no task waits for mail that cannot come. A mailbox lives as long as the states of
-its attempt, which are a Dask key of their own.
+A task that fails mails the error to all workers of its attempt, so that no task waits for what
+cannot come. A mailbox lives as long as the states of its attempt, which are a Dask key of their
+own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import pickle
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from distributed import Status, get_worker, secede
+from distributed import get_worker
 from distributed.protocol.serialize import to_serialize
 
-from daskbfs import config
+from daskbfs.engine.exchange.waiting import Abandoned, is_leaving, wait_politely
 from daskbfs.telemetry.records import About
 
 _HANDLER = "daskbfs_deliver"
 _ERROR = "error"  # the topic of mail after which none follows
 _OVER = "over"  # that of mail to workers where an attempt may never start
-_LOOK_SECONDS = 0.5  # how often a waiting task asks whether it is still wanted
 _UNOPENED_SECONDS = 600  # mail for attempts that never started here is kept no longer
-
-
-class Abandoned(RuntimeError):
-    """A task waited for mail that is not needed any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,7 @@ class Mailbox:
             )
 
         with self._changed:
-            self._wait(ready, config.get("waves.patience-seconds") if patient else 0)
+            wait_politely(functools.partial(self._changed.wait_for, ready), patient=patient)
             mail = self._mail.get(topic, {})
             if len(mail) >= n:
                 return mail
@@ -120,39 +115,11 @@ class Mailbox:
             del self._mail[topic]
         return mail
 
-    def _wait(self, ready: Callable[[], bool], patience_seconds: float) -> None:
-        """Wait for a change that makes something ready."""
-        while not ready():
-            if self._changed.wait(patience_seconds):
-                continue
-            if not _is_wanted():
-                raise Abandoned("the run was cancelled")
-            _let_others_in()
-            patience_seconds = _LOOK_SECONDS
-
-
-def _is_wanted() -> bool:
-    """Whether the result of the current task is still wanted."""
-    worker = get_worker()
-    task = worker.state.tasks.get(worker.get_current_task())
-    running = task is not None and task.state in ("executing", "long-running")
-    return running and not _is_leaving(worker)
-
-
-def _is_leaving(worker: Any) -> bool:
-    """Whether a worker is on its way out, or gone."""
-    return worker.status in (Status.closing, Status.closed, Status.failed)
-
-
-_seceded = threading.local()
-
-
-def _let_others_in() -> None:
-    """Let others have the current task's place, once."""
-    key = get_worker().get_current_task()
-    if getattr(_seceded, "key", None) != key:
-        _seceded.key = key
-        secede()
+    def check(self) -> None:
+        """Raise the error that has ended the attempt, where there is one."""
+        with self._changed:
+            if self._error is not None:
+                raise _portable(self._error)
 
 
 _founding = threading.Lock()
@@ -258,7 +225,7 @@ class Mailboxes:
         """
         box = self.box(attempt.run)
         cancelled = isinstance(error, Abandoned)
-        if not box.reported and not (cancelled and _is_leaving(self._worker)):
+        if not box.reported and not (cancelled and is_leaving(self._worker)):
             box.reported = True
             topic, content = (_OVER, None) if cancelled else (_ERROR, _portable(error))
             for worker in attempt.workers:

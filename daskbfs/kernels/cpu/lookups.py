@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from daskbfs.kernels.bitmap import popcount
+from daskbfs.kernels.bitmap import ONE, popcount
 from daskbfs.kernels.compile import inlined
 
 
@@ -12,6 +12,12 @@ from daskbfs.kernels.compile import inlined
 def bit_of(bitmap, vertex):
     """The bit of a vertex in a bitmap seen as uint32: 0 or 1, as a word."""
     return np.uint64((bitmap[vertex >> np.uint32(5)] >> (vertex & np.uint32(31))) & np.uint32(1))
+
+
+@inlined
+def bit_of_word(vertex):
+    """A vertex's bit in its word of a bitmap."""
+    return ONE << np.uint64(vertex & np.uint32(63))
 
 
 @inlined
