@@ -150,7 +150,12 @@ async def _run_attempt(placed: PlacedPartitions, job: Job) -> FinishedRun | None
         job = replace(job, driver=driver)
     about = _describe_run(placed, program, job.driver)
     reporter = placed.reporter if config.get("telemetry.enabled") else None
-    attempt = Attempt(about.run, placed.placement.workers, about if reporter else None)
+    attempt = Attempt(
+        about.run,
+        placed.placement.workers,
+        about if reporter else None,
+        config.get("waves.seconds"),
+    )
     start = time.perf_counter()
     try:
         running = _warm_and_run(placed, program, attempt, job)

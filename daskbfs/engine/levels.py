@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from daskbfs import config
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.exchange.mail import Attempt, Mailbox, Mailboxes
 from daskbfs.engine.exchange.shared_memory import SharedRun, Sharing, join_run
@@ -196,7 +195,7 @@ class LevelsByMemory:
         self._place.await_wave(wave)
         busy = not self._states.done
         if busy:
-            self._run(wave, config.get("waves.seconds"))
+            self._run(wave, self._states.attempt.wave_seconds)
         with self._computed:
             self._n_computed = wave + 1
             self._computed.notify_all()

@@ -16,7 +16,6 @@ from daskbfs.cluster.local import TunedCluster, embedded_client
 from daskbfs.engine.attempts import Distributions
 from tests.support.checks import check
 from tests.support.crew import left_behind
-from tests.support.exchange import n_mapped
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
@@ -152,17 +151,31 @@ def test_records_name_workers_and_partitions(exchange, kron12, two_workers):
     assert len(result.levels) == 3 * result.levels.n_levels
 
 
-def test_a_wave_is_one_task_for_each_worker_and_a_gather(kron12, two_workers):
-    placed = daskbfs.distribute(kron12, two_workers, n_partitions=5)
-    source = int(kron12.random_sources(1)[0])
+def names_of_tasks(client, placed, source):
+    """What ran on the cluster for a search, and its levels."""
     daskbfs.bfs(placed, source)  # warm
-    two_workers.get_task_stream()  # from now on, tasks are recorded
+    client.get_task_stream()  # from now on, tasks are recorded
     start = time.time()
     result = daskbfs.bfs(placed, source)
     time.sleep(0.3)
-    stream = [t for t in two_workers.get_task_stream(start=start) if t["status"] == "OK"]
-    names = [dask.utils.key_split(task["key"]) for task in stream]
-    n_levels = result.levels.n_levels
+    stream = [t for t in client.get_task_stream(start=start) if t["status"] == "OK"]
+    return [dask.utils.key_split(task["key"]) for task in stream], result.levels.n_levels
+
+
+def test_a_wave_covers_the_levels_that_fit_its_time(kron12, two_workers):
+    placed = daskbfs.distribute(kron12, two_workers, n_partitions=5)
+    source = int(kron12.random_sources(1)[0])
+    with dask.config.set({"daskbfs.waves.seconds": 60}):
+        names, _ = names_of_tasks(two_workers, placed, source)
+    assert 1 <= names.count("gather_level") <= 2, "one more may have been ahead"
+    assert names.count("open_states") == names.count("settle_result") == 2
+
+
+def test_a_wave_is_one_task_for_each_worker_and_a_gather(exchange, kron12, two_workers):
+    placed = daskbfs.distribute(kron12, two_workers, n_partitions=5)
+    source = int(kron12.random_sources(1)[0])
+    with dask.config.set({"daskbfs.waves.seconds": 0}):
+        names, n_levels = names_of_tasks(two_workers, placed, source)
     ahead = dask.config.get("daskbfs.waves.levels-ahead") + 1
     assert n_levels <= names.count("gather_level") <= ahead
     assert names.count("compute_level") <= 2 * ahead
@@ -223,7 +236,7 @@ def test_phases_tell_where_the_seconds_went(kron12, one_worker, two_workers):
             assert 0 < getattr(phases, name) < result.seconds, name
         told.append(sum(phases.to_dict().values()) / result.seconds)
     assert max(told) < 1.1
-    assert max(told) > 0.5, "but for the way there and back, which is long on a busy machine"
+    assert max(told) > 0.2, "the rest is the way there and back, which is long on a busy machine"
     alone = daskbfs.bfs(daskbfs.distribute(kron12, one_worker), source).phases
     assert alone.push == alone.pull == 0
     assert alone.compute > 0

@@ -18,6 +18,7 @@ from daskbfs.cluster.workers import WorkerState
 from daskbfs.distribution import distributed_graph as distribution
 from daskbfs.engine import attempts as engine
 from daskbfs.engine.exchange.mail import Mailboxes
+from tests.support.exchange import exchange_by
 from tests.support.in_loop import cluster
 
 GRAPH = daskbfs.kronecker(10)
@@ -38,6 +39,11 @@ async def check(placed):
 
 @cluster(2, **ROOMY)
 async def test_mail_that_cannot_be_sent_ends_the_search_on_all_workers(c, s, *workers):
+    with exchange_by("mail"):
+        await check_mail_that_cannot_be_sent(c)
+
+
+async def check_mail_that_cannot_be_sent(c):
     placed = await daskbfs.distribute(GRAPH, c)
     await check(placed)
     send, failures = Mailboxes._send, []

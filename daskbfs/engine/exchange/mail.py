@@ -47,6 +47,8 @@ class Attempt:
     """Addresses; the first is the coordinator's."""
     about: About | None = None
     """What the scheduler is told of it; None where it does not listen."""
+    wave_seconds: float = 0.0
+    """A wave over shared memory has as many levels as take so long, one at least."""
 
     @property
     def coordinator(self) -> str:
