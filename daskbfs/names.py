@@ -11,6 +11,9 @@ import enum
 DRIVERS = ("auto", "direct", "resident", "waves")
 """What runs the levels: :mod:`daskbfs.engine.drivers`."""
 
+EXCHANGES = ("mail", "shared memory")
+"""How levels go from worker to worker: :mod:`daskbfs.engine.levels`."""
+
 STRATEGIES = ("high", "low", "random", "mirror")
 """How rows are dealt to partitions: :mod:`daskbfs.partition.strategy`."""
 

@@ -160,7 +160,7 @@ class DistributedGraph:
     def exchange(self) -> str | None:
         """How levels go from worker to worker: ``"shared memory"``, where all are on one host.
 
-        Else ``"mail"``. None before the first run, which finds out.
+        Else ``"mail"``; None where one worker holds all partitions.
         """
         return self.placed_partitions.exchange
 

@@ -21,32 +21,32 @@ from distributed import Client, Future
 
 from daskbfs.cluster.futures import new_run, wait_all
 from daskbfs.cluster.liveness import wait_unless_lost
+from daskbfs.cluster.segment import Ticket
 from daskbfs.cluster.threads import Share, machine_shares
 from daskbfs.cluster.workers import WorkerState
 from daskbfs.distribution.build_on_workers import (
     Blueprint,
-    BuiltRows,
     build_rows,
     describe_built,
     fill_lengths,
     report_progress,
 )
+from daskbfs.distribution.sharing import describe_arrays, share_memory
+from daskbfs.distribution.tasks import (
+    pin_numbering,
+    pin_partition,
+    user_columns,
+)
 from daskbfs.graph.graph import Graph, Outline, RemoteGraph
-from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.machine.hardware import human_bytes
 from daskbfs.names import Device
 from daskbfs.partition.layout import Layout, partition_footprint
 from daskbfs.partition.numbering import Numbering, number
 from daskbfs.partition.partition import (
-    Partition,
     cut_rows_of,
-    ensure_all_owned,
-    partition_of,
-    rows_from_arrays,
     rows_to_arrays,
     to_arrays,
 )
-from daskbfs.partition.pinned import Absent
 from daskbfs.partition.placement import Placement
 from daskbfs.progress import Progress, silent
 from daskbfs.telemetry.records import GraphRecord, PartitionRecord, plain_text
@@ -86,10 +86,10 @@ class PlacedPartitions:
         self.numberings: dict[str, Future] = {}
         self.warmed: set[str] = set()
         """Programs that the workers are ready for."""
+        self.ticket: Ticket | None = None
+        """Of the memory that workers share; it is not a key, so that no other depends on it."""
         self.sharings: dict[str, Future] = {}
         """The memory that workers share, as each of them has it; none where they cannot."""
-        self.exchange: str | None = None
-        """How levels go from worker to worker; None before a run has tried."""
         self.anchors: list[Future] = []
         """Tasks that stay, so that Dask does not begin its statistics anew with each search."""
         self._expected_waves: dict[str, int] = {}
@@ -129,6 +129,13 @@ class PlacedPartitions:
         alone = {worker: Share(threads, 1, worker) for worker in workers}
         return alone | machine_shares(on_cpu, threads)
 
+    @property
+    def exchange(self) -> str | None:
+        """How levels go from worker to worker; None where there is only one."""
+        if len(self.placement.workers) == 1:
+            return None
+        return "shared memory" if self.sharings else "mail"
+
     def held_by(self, worker: str) -> list[Future]:
         """The partitions on a worker."""
         return [self.partitions[p] for p in self.placement.held_by(worker)]
@@ -167,8 +174,8 @@ class PlacedPartitions:
         other.numbering = self.numbering
         other.partitions = [Future(future.key, client) for future in self.partitions]
         other.numberings = {w: Future(f.key, client) for w, f in self.numberings.items()}
+        other.ticket = self.ticket
         other.sharings = {w: Future(f.key, client) for w, f in self.sharings.items()}
-        other.exchange = self.exchange
         other.warmed = self.warmed
         other._span = self._span
         return other
@@ -228,8 +235,17 @@ async def place_partitions(
     kept = _Kept({}, {}, None)
     if before is not None and before.layout is layout:
         kept = _find_kept(before, placed)
-    check_memory(placed, kept, now)
-    await wait_unless_lost(client, placed.processes, _place_rows(placed, kept, progress))
+    holders = tuple((worker, devices[worker]) for worker in placement.holders)
+    sharing = share_memory(client, placement.workers, holders)
+    placed.ticket, placed.sharings = await wait_unless_lost(client, placed.processes, sharing)
+    try:
+        check_memory(placed, kept, now)
+        await wait_unless_lost(client, placed.processes, _place_rows(placed, kept, progress))
+    except BaseException:
+        placed.release_unshared(
+            before
+        )  # the caller may keep the error, and so this frame, for long
+        raise
     placed.reporter = await reporter_for(client)
     if placed.reporter is not None:
         with quietly():
@@ -285,19 +301,7 @@ async def _place_rows(placed: PlacedPartitions, kept: _Kept, progress: Progress)
     if isinstance(graph, RemoteGraph):
         built = await _build_missing(placed, kept, progress)
     placed.numbering = kept.numbering or number(graph, placed.layout)
-    for worker in placed.placement.workers:
-        if worker in kept.numberings:
-            placed.numberings[worker] = kept.numberings[worker]
-            continue
-        raw = await _send(client, to_arrays(placed.numbering), worker)
-        placed.numberings[worker] = client.submit(
-            pin_numbering,
-            raw,
-            placed.devices[worker],
-            key=("pin_numbering", run, worker),
-            workers=[worker],
-            pure=False,
-        )
+    await _place_numberings(placed, kept)
     for p, worker in enumerate(holders):
         if p in kept.partitions:
             placed.partitions.append(kept.partitions[p])
@@ -318,6 +322,30 @@ async def _place_rows(placed: PlacedPartitions, kept: _Kept, progress: Progress)
         del rows
         await wait_all(placed.partitions[-1:])
         progress("placing partitions", p + 1, len(holders))
+
+
+async def _place_numberings(placed: PlacedPartitions, kept: _Kept) -> None:
+    """Put the numbering on each worker; where they share memory, once for all."""
+    client, run = placed.client, new_run()
+    values = to_arrays(placed.numbering)
+    placed.numberings = dict(kept.numberings)
+    ticket = None if kept.numberings else placed.ticket
+    for member, worker in enumerate(placed.placement.workers):
+        if worker in kept.numberings:
+            continue
+        is_there = ticket is not None and member > 0
+        placed.numberings[worker] = client.submit(
+            pin_numbering,
+            describe_arrays(values) if is_there else await _send(client, values, worker),
+            placed.devices[worker],
+            ticket,
+            member,
+            key=("pin_numbering", run, worker),
+            workers=[worker],
+            pure=False,
+        )
+        if member == 0:
+            await wait_all([placed.numberings[worker]])
 
 
 async def _build_missing(
@@ -401,32 +429,3 @@ def check_memory(placed: PlacedPartitions, kept: _Kept, now: Mapping[str, Worker
                 f"{at_once:.0%} of its {human_bytes(state.memory_limit)} that Dask lets worker "
                 f"{worker} keep in memory as one thing: cut the graph into more partitions"
             )
-
-
-def user_columns(
-    held: Any, i: int, partition: Partition | Absent, ids: np.ndarray | None, dtype: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """A partition's vertices, and their parents, in the user's ids."""
-    if isinstance(partition, Absent):
-        raise RuntimeError(f"{partition.what} has left with its worker: search again")
-    rows = slice(partition.first, partition.first + partition.n_rows)
-    vertex = partition.numbering.vertex[rows].astype(np.int64)
-    parent = held.parts[i].values[: partition.n_rows].astype(np.int64)
-    reached = parent != int(NONE)
-    parent[~reached] = -1
-    if ids is not None:
-        vertex, parent[reached] = ids[vertex], ids[parent[reached]]
-    return vertex.astype(dtype), parent.astype(dtype)
-
-
-def pin_numbering(arrays: dict[str, Any], device: Device) -> Numbering:
-    """Make what the partitions of this worker share of what was sent to it, on its device."""
-    return Numbering(**ensure_all_owned(arrays)).on(device)
-
-
-def pin_partition(
-    rows: dict[str, Any] | BuiltRows, p: int, first: int, numbering: Numbering
-) -> Partition:
-    """Make a partition of rows that were sent or built here, where it is to stay."""
-    out, into = rows.by_partition[p] if isinstance(rows, BuiltRows) else rows_from_arrays(rows)
-    return partition_of(p, first, numbering, out, into)

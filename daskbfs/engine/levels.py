@@ -14,11 +14,14 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from daskbfs.cluster.threads import Share
+from daskbfs.distribution.sharing import Sharing
 from daskbfs.engine.exchange.mail import Attempt, Mailbox, Mailboxes
-from daskbfs.engine.exchange.shared_memory import SharedRun, Sharing, join_run
+from daskbfs.engine.exchange.shared_memory import MeetingPlace, SharedRun, join_run
 from daskbfs.engine.exchange.waiting import wait_politely
-from daskbfs.engine.program import Program
+from daskbfs.engine.program import Part, Program
 from daskbfs.engine.superstep import (
     Account,
     AttemptStates,
@@ -27,6 +30,7 @@ from daskbfs.engine.superstep import (
     WorkerReply,
     gather,
 )
+from daskbfs.kernels import meeting
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.levels import LevelRecord, LevelSpan, SpanWork, Work, record_levels
 from daskbfs.telemetry.reporter import meter, watcher_for
@@ -57,7 +61,7 @@ class Levels(Protocol):
 class RunStates(AttemptStates):
     """The states of an attempt over several workers, and what the tasks of one worker share."""
 
-    __slots__ = ("account", "attempt", "levels", "message", "shared")
+    __slots__ = ("account", "attempt", "coordinates", "levels", "message", "shared")
 
     def __init__(
         self,
@@ -65,33 +69,51 @@ class RunStates(AttemptStates):
         partitions: Sequence[Partition],
         share: Share,
         attempt: Attempt,
-        sharing: Sharing | None,
+        account: Account,
+        *,
+        coordinates: bool,
+        shared: SharedRun | None,
     ) -> None:
-        mailboxes, numbering = Mailboxes.here(), partitions[0].numbering
-        box = mailboxes.box(attempt.run)
         self.attempt = attempt
-        watcher = watcher_for(attempt.about) if self.coordinates else None
-        self.account = Account(exchanges=True, watcher=watcher)
-        columns = None if sharing is None else program.share(numbering)
-        self.shared: SharedRun | None = None
+        self.account = account
+        self.coordinates = coordinates
+        """Whether this worker is the coordinator."""
+        self.shared = shared
+        super().__init__(program, partitions, share, None if shared is None else shared.columns)
+        self.message = program.first_message(self.numbering)
+        self.levels: Levels
+
+    @classmethod
+    def open(
+        cls,
+        program: Program,
+        partitions: Sequence[Partition],
+        share: Share,
+        attempt: Attempt,
+        sharing: Sharing | None,
+    ) -> RunStates:
+        """The states of an attempt on the worker of the current task."""
+        mailboxes = Mailboxes.here()
+        box = mailboxes.box(attempt.run)
+        coordinates = mailboxes.address == attempt.coordinator
+        account = Account(
+            exchanges=True, watcher=watcher_for(attempt.about) if coordinates else None
+        )
+        columns = None if sharing is None else program.share(partitions[0].numbering)
+        shared: SharedRun | None = None
         if sharing is not None and columns is not None:
             mine = [partition.number for partition in partitions]
-            self.shared = join_run(sharing, columns, program.variant, attempt, box, mine)
-        arrays = None if self.shared is None else self.shared.columns
-        super().__init__(program, partitions, share, arrays)
-        self.message = program.first_message(numbering)
-        there = weakref.proxy(self)  # levels live as long as their states, which they refer to
-        self.levels: Levels
-        if self.shared is None:
-            self.levels = LevelsByMail(there, mailboxes, box)
+            shared = join_run(sharing, columns, program.variant, attempt, box, mine)
+        states = cls(
+            program, partitions, share, attempt, account, coordinates=coordinates, shared=shared
+        )
+        there = weakref.proxy(states)  # levels live as long as their states, which they refer to
+        if shared is None:
+            states.levels = LevelsByMail(there, mailboxes, box)
         else:
-            self.levels = LevelsByMemory(there, self.shared)
-        self.account.pass_to("init")
-
-    @property
-    def coordinates(self) -> bool:
-        """Whether this worker is the coordinator."""
-        return Mailboxes.here().address == self.attempt.coordinator
+            states.levels = LevelsByMemory(there, shared)
+        account.pass_to("init")
+        return states
 
     @property
     def done(self) -> bool:
@@ -285,3 +307,32 @@ class LevelsByMemory:
             record_levels(level, device, p, worker, taken[p], works[p])
             for p, (worker, device) in enumerate(self._shared.holders)
         ]
+
+
+def run_as_shared(
+    program: Program, partitions: Sequence[Partition], share: Share
+) -> tuple[Part, ...]:
+    """A whole run in one place, over memory as if workers shared it; returns its parts.
+
+    For warming, and to test programs without a cluster.
+    """
+    numbering = partitions[0].numbering
+    columns = program.share(numbering)
+    assert columns is not None
+    arrays = {c.name: np.zeros(c.size, c.dtype) for c in (*columns.work, *columns.result)}
+    mine = [partition.number for partition in partitions]
+    words = np.zeros(meeting.n_words(len(mine)), np.int64)
+    shared = SharedRun(
+        arrays,
+        MeetingPlace(words, mine, len(mine), 1, lambda: None),
+        None,
+        tuple(("here", partition.memory.device) for partition in partitions),
+        len(mine) == 1,
+    )
+    attempt, account = Attempt("here", ("here",)), Account(exchanges=True)
+    states = RunStates(
+        program, partitions, share, attempt, account, coordinates=True, shared=shared
+    )
+    levels = LevelsByMemory(states, shared)
+    levels.run()
+    return levels.settle().parts

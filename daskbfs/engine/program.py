@@ -48,12 +48,17 @@ class Program(Protocol):
         """What it is run on or from, in a few words; empty where that is the whole graph."""
 
     def warm_kernels(
-        self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+        self,
+        indptr_dtype: str,
+        n_partitions: int,
+        partitions: Sequence[Partition],
+        *,
+        shared: bool = False,
     ) -> None:
-        """Load kernels, in a process that holds some of the partitions."""
+        """Load kernels, in a process that holds some of the partitions, which may share memory."""
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:
-        """Have the memory of a run in place before the first begins."""
+        """Have the memory of a run in place before the first begins, where it is not shared."""
 
     def first_message(self, numbering: Numbering) -> Any:
         """The message that starts the first superstep."""

@@ -12,9 +12,9 @@ from distributed import Future
 
 from daskbfs.cluster.futures import new_run
 from daskbfs.cluster.liveness import WorkersLost, wait_unless_lost
+from daskbfs.cluster.segment import ReadSlots
 from daskbfs.cluster.workers import workers_now
 from daskbfs.distribution.placed_partitions import PlacedPartitions
-from daskbfs.engine.exchange.segment import ReadSlots
 from daskbfs.engine.exchange.shared_memory import SharedValues
 from daskbfs.engine.superstep import MeasuredParts, Measurements, Parts
 from daskbfs.engine.tasks import read_measurements

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskbfs.cluster.threads import Share
+from daskbfs.distribution.sharing import Sharing
 from daskbfs.engine.exchange.mail import Attempt, Mailboxes
-from daskbfs.engine.exchange.shared_memory import Sharing
 from daskbfs.engine.exchange.waiting import Abandoned
 from daskbfs.engine.levels import Levels, RunStates
 from daskbfs.engine.program import Program
@@ -36,7 +36,7 @@ def open_states(
     """Start an attempt on the partitions that this worker holds."""
     mailboxes = Mailboxes.here()
     try:
-        states = RunStates(program, partitions, share, attempt, sharing)
+        states = RunStates.open(program, partitions, share, attempt, sharing)
     except BaseException as error:
         mailboxes.tell(attempt, error)
         raise

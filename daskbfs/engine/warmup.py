@@ -4,40 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from distributed import Future, get_worker
 
-from daskbfs import config
 from daskbfs.cluster.futures import new_run, wait_all
+from daskbfs.cluster.segment import Slot
 from daskbfs.cluster.tuning import exempt_from_collection, is_tuned
 from daskbfs.distribution.placed_partitions import PlacedPartitions
+from daskbfs.distribution.sharing import Sharing
 from daskbfs.engine import tasks
 from daskbfs.engine.exchange.mail import Mailboxes
-from daskbfs.engine.exchange.segment import MOST_WORKERS, Segment, Ticket
-from daskbfs.engine.exchange.shared_memory import Sharing
+from daskbfs.engine.exchange.shared_memory import Columns, touch_memory
 from daskbfs.engine.program import Program
 from daskbfs.graph.csr import Rows, pad_to_words
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.ordering import Locality
 from daskbfs.graph.vertex_ids import DenseIds
 from daskbfs.kernels.bitmap import WORD_BITS
-from daskbfs.kernels.meeting import can_meet
 from daskbfs.kernels.vertex_numbers import NONE
 from daskbfs.names import Device
+from daskbfs.partition.footprint import RESULTS
 from daskbfs.partition.layout import Layout, lay_out
 from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import Partition, cut
+from daskbfs.partition.pinned import Pinned
 
 
 def warm_worker(
-    program: Program, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+    program: Program,
+    indptr_dtype: str,
+    n_partitions: int,
+    partitions: Sequence[Partition],
+    shared: bool,
 ) -> None:
     """Make this worker ready for a program; a tuned one collects less garbage from now on."""
     Mailboxes.here()  # from now on, mail can be delivered
-    program.warm_kernels(indptr_dtype, n_partitions, partitions)
-    program.touch_memory(partitions)
+    program.warm_kernels(indptr_dtype, n_partitions, partitions, shared=shared)
+    if not shared:
+        program.touch_memory(partitions)
     if is_tuned(get_worker()):
         exempt_from_collection()
 
@@ -89,8 +94,6 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
     """Make every worker that holds a partition ready for a program; once for each placement."""
     if program.variant in placed.warmed:
         return
-    if not placed.warmed:
-        await share_memory(placed)
     dtype = "uint32" if placed.graph.n_arcs < 2**32 else "int64"
     futures = [
         placed.client.submit(
@@ -99,12 +102,14 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
             dtype,
             placed.n_partitions,
             placed.held_by(worker),
+            bool(placed.sharings) and program.share(placed.numbering) is not None,
             workers=[worker],
             key=("warm_worker", new_run()),
         )
         for worker in placed.placement.workers
     ]
     await wait_all(futures)
+    await _touch_shared(placed, program)
     if not placed.warmed:
         with placed.annotate():
             placed.anchors = [
@@ -120,50 +125,41 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
     placed.warmed.add(program.variant)
 
 
-async def share_memory(placed: PlacedPartitions) -> None:
-    """Have the workers of a placement share memory, if they are on one host and want to."""
-    workers, devices = placed.placement.workers, placed.devices
-    placed.exchange = "mail"
-    if not 1 < len(workers) <= MOST_WORKERS or not config.get("exchange.shared-memory"):
+async def _touch_shared(placed: PlacedPartitions, program: Program) -> None:
+    """Have the memory that runs share in place on every worker; the first one makes it."""
+    columns = program.share(placed.numbering)
+    if not placed.sharings or columns is None:
         return
-    holders = tuple((worker, devices[worker]) for worker in placed.placement.holders)
-
-    def submit(task: Any, worker: str, *arguments: Any) -> Future:
-        return placed.client.submit(
-            task, *arguments, key=(task.__name__, new_run()), workers=[worker], pure=False
-        )
-
-    first = submit(create_sharing, workers[0], holders)
-    ticket = await submit(read_ticket, workers[0], first)
-    others = [
-        submit(open_sharing, worker, ticket, member, holders)
-        for member, worker in enumerate(workers[1:], 1)
-    ]
-    await wait_all(others)
-    if ticket is not None and all(future.type is Sharing for future in others):
-        placed.sharings = dict(zip(workers, [first, *others], strict=True))
-        placed.exchange = "shared memory"
-
-
-def create_sharing(holders: tuple[tuple[str, Device], ...]) -> Sharing | None:
-    """Memory for the workers of a placement to share; None where this system has none."""
-    try:
-        return Sharing(Segment.create(), holders) if can_meet() else None
-    except OSError:
-        return None
+    run = new_run()
+    touched: list[Future] = []
+    first, *others = placed.placement.workers
+    for workers in ([first], others):
+        touched += [
+            placed.client.submit(
+                touch_shared,
+                placed.sharing(worker),
+                columns,
+                program.variant,
+                run,
+                key=("touch_shared", run, worker),
+                workers=[worker],
+                pure=False,
+            )
+            for worker in workers
+        ]
+        await wait_all(touched)
 
 
-def read_ticket(sharing: Sharing | None) -> Ticket | None:
-    """How other workers find this one's memory."""
-    return None if sharing is None else sharing.segment.ticket
+def touch_shared(sharing: Sharing, columns: Columns, kind: str, run: str) -> Touched:
+    """Have the memory that runs share in place on this worker."""
+    return Touched(touch_memory(sharing, columns, kind, run, RESULTS))
 
 
-def open_sharing(
-    ticket: Ticket | None, member: int, holders: tuple[tuple[str, Device], ...]
-) -> Sharing | None:
-    """The same memory on another worker; None where that is another host, or another user's."""
-    segment = None if ticket is None else Segment.open(ticket, member)
-    return None if segment is None else Sharing(segment, holders)
+class Touched(Pinned):
+    """Shared memory that is not to be used by others yet."""
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self._slots = slots
 
 
 _TASK_NAMES = tuple(

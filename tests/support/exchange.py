@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dask
 
-EXCHANGES = ("mail", "shared memory")
+from daskbfs.names import EXCHANGES
+
+__all__ = ["EXCHANGES", "exchange_by", "n_mapped"]
 
 
 def exchange_by(name):

@@ -22,6 +22,7 @@ from daskbfs.telemetry.levels import LevelRecord, LevelTable, Phases, Sum
 from daskbfs.telemetry.recorder import OP, Recorder
 from daskbfs.telemetry.records import About, GraphRecord, PartitionRecord, RunRecord, State
 from tests.support.crew import Crew
+from tests.support.exchange import exchange_by
 from tests.support.in_loop import cluster
 
 pytestmark = pytest.mark.usefixtures("on_the_cluster")
@@ -224,7 +225,11 @@ def test_the_scheduler_knows_what_the_result_knows(kron12, driver, n_workers):
 @pytest.mark.slow
 def test_a_failed_attempt_is_told_with_its_reason():
     path = daskbfs.from_edges(np.arange(9000)[:, None] + [0, 1])
-    with daskbfs.local_cluster(2) as cluster, cluster.get_client() as client:
+    with (
+        exchange_by("mail"),  # which takes long
+        daskbfs.local_cluster(2) as cluster,
+        cluster.get_client() as client,
+    ):
         recorder = Recorder.of(cluster.scheduler)
         placed = daskbfs.distribute(path, client)
         daskbfs.bfs(placed, 0, depth_limit=2)  # warm
@@ -240,6 +245,7 @@ def test_a_failed_attempt_is_told_with_its_reason():
 def test_a_long_search_is_heard_of_while_it_runs():
     path = daskbfs.from_edges(np.arange(600)[:, None] + [0, 1])
     with (
+        exchange_by("mail"),  # which takes long
         dask.config.set({"daskbfs.telemetry.live-seconds": 0.1}),
         daskbfs.local_cluster(2) as cluster,
         cluster.get_client() as client,

@@ -132,7 +132,8 @@ def _program(
     goals: tuple[int, ...] | None = None
     # an isolated target is reached only where it is the source, so the search must be a full one
     if rows and None not in rows:
-        goals = tuple(int(place[graph.original_index[row]]) for row in rows)  # type: ignore[index]
+        ids = (int(place[graph.original_index[row]]) for row in rows)  # type: ignore[index]
+        goals = tuple(dict.fromkeys(ids))
     row = graph.row_of(source)
     if row is None:
         return None

@@ -24,10 +24,10 @@ from daskbfs.algorithms.bfs.shared import SharedSearchState
 from daskbfs.algorithms.bfs.sliding import (
     begin_exact,
     can_slide,
+    count_unreached,
     leave_exact,
     make_exact,
     search_levels,
-    unreached,
 )
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.algorithms.bfs.steps import is_alone, search_kernels
@@ -51,7 +51,7 @@ class SearchMessage:
     frontier: Frontier
     direction: Direction
     summary: Summary
-    wanted: tuple[int, ...] | None
+    wanted: int | None
     """Targets not yet reached; None when there are none to wait for."""
     implementation: Implementation | None = None
     """None: all partitions search, each on its device."""
@@ -73,8 +73,8 @@ class SearchReply:
     """Levels that were searched: several where the partition is alone."""
     searched_arcs: float | None = None
     """Arcs that left the frontiers of all these levels; None: those of the message."""
-    wanted: tuple[int, ...] | None = None
-    """Targets that none of these levels reached; None: those of the message."""
+    n_reached: int | None = None
+    """Targets that were found; None: those that are in ``found``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,20 @@ class BFS:
         return self.algorithm
 
     def warm_kernels(
-        self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+        self,
+        indptr_dtype: str,
+        n_partitions: int,
+        partitions: Sequence[Partition],
+        *,
+        shared: bool = False,
     ) -> None:
         """Load the kernels of a search."""
-        from daskbfs.algorithms.bfs.warmup import warm_kernels, warm_mirror
+        from daskbfs.algorithms.bfs.warmup import warm_kernels, warm_mirror, warm_shared
 
         device = partitions[0].memory.device
         warm_kernels(indptr_dtype, n_partitions, device)
+        if shared:
+            warm_shared(indptr_dtype, device)
         if any(partition.mirror for partition in partitions):
             warm_mirror(device)
 
@@ -124,7 +131,15 @@ class BFS:
         """The source alone is the frontier."""
         frontier = Frontier(1, ids=np.array([self.source], np.uint32), listed=True)
         summary = Summary.at_source(numbering.n_rows, numbering.n_arcs, self.degree)
-        return self._decide(numbering, 0, frontier, Direction.TOP_DOWN, summary, self.targets)
+        wanted = None
+        if self.targets is not None:
+            wanted = len(self.targets) - self._count_targets([frontier])
+        return self._decide(numbering, 0, frontier, Direction.TOP_DOWN, summary, wanted)
+
+    def _count_targets(self, found: Sequence[Frontier]) -> int:
+        """How many targets are in what was found."""
+        targets = self.targets or ()
+        return sum(piece.holds(target) for piece in found for target in targets)
 
     def _decide(
         self,
@@ -133,12 +148,10 @@ class BFS:
         frontier: Frontier,
         direction: Direction,
         summary: Summary,
-        wanted: tuple[int, ...] | None,
+        wanted: int | None,
     ) -> SearchMessage:
         """The message for a level: which way, or not at all."""
-        if wanted is not None:
-            wanted = tuple(v for v in wanted if not frontier.holds(v))
-        done = not frontier.size or level == self.depth_limit or wanted == ()
+        done = not frontier.size or level == self.depth_limit or wanted == 0
         kind = LastSearchMessage if done else SearchMessage
         small = summary.scout_count < self.top_down_below
         if not done and not (small and direction is Direction.TOP_DOWN):
@@ -148,9 +161,9 @@ class BFS:
             implementation = self.choice(direction, summary)
         return kind(level, frontier, direction, summary, wanted, implementation)
 
-    def share(self, numbering: Numbering) -> Columns | None:
-        """One search for all; targets are looked for in frontiers that travel."""
-        return None if self.targets is not None else shared.share(numbering)
+    def share(self, numbering: Numbering) -> Columns:
+        """One search for all."""
+        return shared.share(numbering)
 
     def open_state(
         self, partition: Partition, columns: SharedColumns | None = None
@@ -196,6 +209,8 @@ class BFS:
         few = summary.scout_count < min(most_arcs, self.top_down_below)
         if message.direction is not Direction.TOP_DOWN or not message.frontier.listed or not few:
             return None
+        if self.targets is not None:  # each level tells how many it found
+            return None
         found, scout_count, works = shared.search_together(
             partition,
             state,
@@ -208,14 +223,15 @@ class BFS:
         searched = float(works[0].arcs.sum())
         return SearchReply((found,), scout_count, works[0].n_levels, searched), works
 
-    def to_numbers(self, reply: SearchReply) -> tuple[float, float]:
-        """How many vertices were found, and the arcs that leave them."""
-        return sum(found.size for found in reply.found), reply.scout_count
+    def to_numbers(self, reply: SearchReply) -> tuple[float, float, float]:
+        """How many vertices were found, the arcs that leave them, and the targets among them."""
+        return sum(found.size for found in reply.found), reply.scout_count, reply.n_reached or 0
 
     def from_numbers(self, numbers: Sequence[float], message: SearchMessage) -> SearchReply:
         """The same reply: what was found is in place."""
         listed = message.direction is Direction.TOP_DOWN
-        return SearchReply((Frontier(int(numbers[0]), listed=listed),), numbers[1])
+        found = Frontier(int(numbers[0]), listed=listed)
+        return SearchReply((found,), numbers[1], n_reached=int(numbers[2]))
 
     def compute(
         self,
@@ -263,10 +279,11 @@ class BFS:
         """Search one level over memory that all partitions share."""
         summary, top_down = message.summary, message.direction is Direction.TOP_DOWN
         threads = 1 if top_down and summary.scout_count < self.serial_arcs else n_threads()
-        n_found, scout_count, examined = shared.search_level(
+        n_found, scout_count, examined, n_reached = shared.search_level(
             partition,
             state,
             message.frontier,
+            self.targets or (),
             top_down=top_down,
             waits=_waits(partition, message),
             cached=message.implementation is Implementation.BGC,
@@ -279,25 +296,25 @@ class BFS:
             exchanged_bytes=state.copied_bytes,
             direction=message.direction,
         )
-        return SearchReply((Frontier(n_found, listed=top_down),), scout_count), work
+        found = Frontier(n_found, listed=top_down)
+        return SearchReply((found,), scout_count, n_reached=n_reached), work
 
     def _search_levels(
         self, partition: Partition, state: SearchState, message: SearchMessage
     ) -> tuple[SearchReply, SpanWork]:
         """Search top-down until many arcs leave the frontier, or the search is over."""
-        limit, wanted = self.depth_limit, message.wanted
+        limit, targets = self.depth_limit, self.targets or ()
         found, scout_count, work = search_levels(
             partition,
             state,
             most_levels=None if limit is None else limit - message.level,
             most_arcs=self.top_down_below,
             serial_arcs=self.serial_arcs,
-            wanted=wanted,
+            targets=targets,
         )
-        if wanted is not None:
-            wanted = unreached(state, wanted)
+        n_reached = (message.wanted or 0) - count_unreached(state, targets)
         searched = float(work.edges_examined.sum())
-        return SearchReply((found,), scout_count, work.n_levels, searched, wanted), work
+        return SearchReply((found,), scout_count, work.n_levels, searched, n_reached), work
 
     def combine(self, numbering: Numbering, replies: Sequence[SearchReply]) -> SearchReply:
         """One reply for a worker's partitions; alone, a partition speaks for itself."""
@@ -331,8 +348,10 @@ class BFS:
             scout_count = count_arcs(numbering, numbering.degree, found)
         first = replies[0]
         level, wanted = message.level + first.n_levels, message.wanted
-        if first.wanted is not None:
-            wanted = first.wanted
+        if wanted is not None and first.n_reached is None:
+            wanted -= self._count_targets([found])
+        elif wanted is not None:
+            wanted -= sum(reply.n_reached or 0 for reply in replies)
         summary = message.summary.after(
             message.direction, found.size, scout_count, first.searched_arcs
         )

@@ -11,7 +11,7 @@ as it does one that comes by mail, and publishes what it found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from daskbfs.algorithms.bfs import steps
 from daskbfs.algorithms.bfs.frontier import Frontier
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.algorithms.bfs.steps import run_bottom_up, run_top_down
-from daskbfs.engine.exchange.segment import Column
+from daskbfs.cluster.segment import Column
 from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
 from daskbfs.engine.state import LevelState
 from daskbfs.kernels.cpu import bfs as cpu_kernels
@@ -53,7 +53,7 @@ class SharedSearchState(LevelState):
 
     __slots__ = (
         "bitmaps", "copied_bytes", "current", "degree", "device", "end", "found", "head", "parent",
-        "queue", "rows", "tail", "visited",
+        "published", "queue", "rows", "tail", "visited",
     )  # fmt: skip
 
     def __init__(self, partition: Partition, columns: Mapping[str, np.ndarray]) -> None:
@@ -74,6 +74,8 @@ class SharedSearchState(LevelState):
         on_device = partition.memory.device is not Device.CPU
         self.device = SearchState(partition) if on_device else None
         """What a device keeps for itself."""
+        self.published = self.queue[:0]
+        """What a device has just found top-down, before any other partition."""
         self.rows = take(partition.n_padded, np.uint32)
         self.found = take(0 if on_device else numbering.n_global, np.uint32)
         self.degree = numbering.degree if numbering.degree is not None else np.empty(0, np.uint32)
@@ -134,13 +136,17 @@ def search_level(
     partition: Partition,
     state: SharedSearchState,
     frontier: Frontier,
+    targets: Sequence[int],
     *,
     top_down: bool,
     waits: bool,
     cached: bool,
     threads: int,
-) -> tuple[int, float, int]:
-    """Search a level; returns the vertices found, the arcs that leave them, and those examined."""
+) -> tuple[int, float, int, int]:
+    """Search a level.
+
+    Returns the vertices found, the arcs that leave them, the arcs examined, and the targets found.
+    """
     if frontier.listed:
         state.head, state.tail = state.tail, state.tail + frontier.size
     found = (0, 0.0, 0)
@@ -154,7 +160,22 @@ def search_level(
         found = _bottom_up(partition, state, threads)
     if not top_down:
         state.current = 1 - state.current
-    return found
+    n_reached = 0
+    if targets and not waits:
+        n_reached = _count_targets(partition, state, np.array(targets), found[0], top_down)
+    return *found, n_reached
+
+
+def _count_targets(
+    partition: Partition, state: SharedSearchState, targets: np.ndarray, n: int, top_down: bool
+) -> int:
+    """How many targets this partition has just found."""
+    if not top_down:
+        targets = targets[(targets >= partition.rows.start) & (targets < partition.rows.stop)]
+        bits = state.bitmap[targets >> 6] >> (targets & 63).astype(np.uint64)
+        return int(np.count_nonzero(bits & np.uint64(1)))
+    found = state.found if state.device is None else state.published
+    return int(np.count_nonzero(np.isin(targets, found[:n])))
 
 
 def _top_down(
@@ -222,8 +243,9 @@ def _search_on_device(
     )
     ids = ids[:awake_count]
     numbering = partition.numbering
+    state.published = memory.get(ids)
     published: tuple[int, float] = kernels.publish(
-        memory.get(ids), memory.get(device.elsewhere[ids]), state.parent, state.visited,
+        state.published, memory.get(device.elsewhere[ids]), state.parent, state.visited,
         state.queue, state.end, numbering.mean_degree, state.degree,
     )  # fmt: skip
     return *published, examined

@@ -60,13 +60,12 @@ def search_levels(
     most_levels: int | None,
     most_arcs: float,
     serial_arcs: int,
-    wanted: Sequence[int] | None,
+    targets: Sequence[int],
 ) -> tuple[Frontier, float, SpanWork]:
     """Run levels until ``most_arcs`` leave the frontier; returns it, its arcs, and the work."""
     numbering, rows, queue = partition.numbering, partition.out, state.queues[0]
     n = _MOST_LEVELS if most_levels is None else min(_MOST_LEVELS, most_levels)
     sizes, examined, seconds = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    targets = np.array(() if wanted is None else wanted, np.uint32)
     n_levels, state.head, state.tail, scout_count = top_down_levels(
         rows.indptr,
         rows.indices,
@@ -78,7 +77,7 @@ def search_levels(
         float(most_arcs),
         serial_arcs,
         numbering.n_arcs / numbering.n_rows if numbering.even else 0.0,
-        targets,
+        np.array(targets, np.uint32),
         sizes,
         examined,
         seconds,
@@ -94,6 +93,6 @@ def search_levels(
     return found, scout_count, work
 
 
-def unreached(state: SearchState, wanted: Sequence[int]) -> tuple[int, ...]:
-    """Those of some rows that an exact state has not visited."""
-    return tuple(row for row in wanted if state.parent[row] == NONE)
+def count_unreached(state: SearchState, targets: Sequence[int]) -> int:
+    """How many of some rows an exact state has not visited."""
+    return sum(state.parent[row] == NONE for row in targets)

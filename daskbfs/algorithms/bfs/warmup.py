@@ -12,6 +12,7 @@ from daskbfs.algorithms.bfs.direction import Implementation, policy
 from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.cluster.threads import Share
+from daskbfs.engine.levels import run_as_shared
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.engine.warmup import partitions_on, tiny_graph
 from daskbfs.kernels.bitmap import WORD_BITS
@@ -34,6 +35,18 @@ def warm_kernels(indptr_dtype: str, n_partitions: int = 1, device: Device = Devi
         for choose in (_turn, policy("top_down"), policy("bottom_up")):
             run_in_place(BFS(source, 1, choose), partitions, Share())
     _warm_bitmaps(partitions_on(graph, 1, device)[0].memory, alone=n_partitions == 1)
+
+
+@functools.cache
+def warm_shared(indptr_dtype: str, device: Device) -> None:
+    """Load or compile what searches run over memory that workers share."""
+    graph = tiny_graph(indptr_dtype)
+    for n in (1, 2) if device is Device.CPU else (2,):
+        partitions = partitions_on(graph, n, device)
+        source = int(lay_out(graph, n).global_id[graph.order[0]])
+        small = BFS(source, 1, policy("top_down"), top_down_below=2.0**40)
+        for program in (small, BFS(source, 1, _turn), BFS(source, 1, policy("bottom_up"))):
+            run_as_shared(program, partitions, Share())
 
 
 @functools.cache

@@ -18,8 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from daskbfs.cluster.segment import Column
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.exchange.segment import Column
 from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
 from daskbfs.engine.program import Part, SharedColumns
 from daskbfs.engine.state import LevelState
@@ -141,9 +141,14 @@ class PageRank:
         return f"pagerank-{np.dtype(self.dtype)}-{shares}"
 
     def warm_kernels(
-        self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+        self,
+        indptr_dtype: str,
+        n_partitions: int,
+        partitions: Sequence[Partition],
+        *,
+        shared: bool = False,
     ) -> None:
-        """Load the kernels of an iteration."""
+        """Load the kernels of an iteration: the same where contributions are shared."""
         warm_kernels(indptr_dtype, partitions[0].memory.device, self.dtype, self.ids is None)
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:

@@ -16,14 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from daskbfs import config
+from daskbfs.cluster.segment import Column, Segment, Slot, SlotAddress, begins
+from daskbfs.distribution.sharing import Holders, Sharing
 from daskbfs.engine.exchange.mail import Attempt, Mailbox
-from daskbfs.engine.exchange.segment import Column, Segment, Slot, SlotAddress
 from daskbfs.engine.exchange.waiting import wait_politely
 from daskbfs.kernels import meeting
 from daskbfs.kernels.threads import spins
 from daskbfs.machine import hardware
-from daskbfs.names import Device
-from daskbfs.partition.pinned import Pinned
 
 _ERROR_SECONDS = 1e-3  # between two looks for the mail that tells why a run was aborted
 
@@ -141,26 +140,10 @@ class SharedRun:
     meeting: MeetingPlace
     values: SharedValues | None
     """Where its result will be, if that is shared."""
-    holders: Sequence[tuple[str, Device]]
+    holders: Holders
     """The worker of each partition, and its device."""
     together: bool
     """Whether each worker has one partition, on a CPU: then kernels can meet on their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing(Pinned):
-    """The memory that the workers of a placement share, as one of them has it."""
-
-    segment: Segment
-    holders: tuple[tuple[str, Device], ...]
-    """The worker of each partition, and its device."""
-
-    @property
-    def together(self) -> bool:
-        """Whether each worker has one partition, on a CPU."""
-        workers = {worker for worker, _ in self.holders}
-        on_cpu = all(device is Device.CPU for _, device in self.holders)
-        return on_cpu and len(workers) == len(self.holders)
 
 
 def join_run(
@@ -173,18 +156,53 @@ def join_run(
 ) -> SharedRun:
     """Take part in what an attempt shares: its first worker makes it, others wait for that."""
     n_partitions = len(sharing.holders)
-    place = Column("place", meeting.n_words(n_partitions), np.int64)
-    work_columns = (place, *columns.work)
-    work = _slot(sharing.segment, attempt, box, f"{kind} work", work_columns, cleared=place)
+    work_columns = _with_place(columns, n_partitions)
+    work = _slot(sharing.segment, attempt, box, _work(kind), work_columns, work_columns[0].nbytes)
     arrays = work.columns(work_columns)
     values = None
     if columns.result:
-        result = _slot(sharing.segment, attempt, box, f"{kind} result", columns.result)
+        result = _slot(sharing.segment, attempt, box, _result(kind), columns.result)
         arrays |= result.columns(columns.result)
         values = SharedValues(result.address, columns.result[0])
     n_workers = len(attempt.workers)
     there = MeetingPlace(arrays.pop("place"), mine, n_partitions, n_workers, box.check)
     return SharedRun(arrays, there, values, sharing.holders, sharing.together)
+
+
+def touch_memory(
+    sharing: Sharing, columns: Columns, kind: str, run: str, n_results: int
+) -> list[Slot]:
+    """Have the memory of runs of a kind in place here: the first to write to a page waits for it.
+
+    The first worker is to be asked first, and what is returned to be kept until all have been.
+    """
+    wanted = [(_work(kind), run, _with_place(columns, len(sharing.holders)))]
+    if columns.result:
+        wanted += [(_result(kind), f"{run} {k}", columns.result) for k in range(n_results)]
+    segment, slots = sharing.segment, []
+    for kind_of_slot, name, its_columns in wanted:
+        if segment.member == 0:
+            slot = segment.give(name, kind_of_slot, begins(its_columns)[-1])
+        else:
+            found = segment.find(name, kind_of_slot)
+            assert found is not None, "the first worker was asked first"
+            slot = found
+        slot.bytes.fill(0)
+        slots.append(slot)
+    return slots
+
+
+def _with_place(columns: Columns, n_partitions: int) -> tuple[Column, ...]:
+    """Columns for as long as a run takes, and before them the place where its workers meet."""
+    return (Column("place", meeting.n_words(n_partitions), np.int64), *columns.work)
+
+
+def _work(kind: str) -> str:
+    return f"{kind} work"
+
+
+def _result(kind: str) -> str:
+    return f"{kind} result"
 
 
 def _slot(
@@ -193,12 +211,11 @@ def _slot(
     box: Mailbox,
     kind: str,
     columns: Sequence[Column],
-    cleared: Column | None = None,
+    n_cleared: int = 0,
 ) -> Slot:
     """The slot of an attempt for some columns."""
     if segment.member == 0:
-        n_cleared = 0 if cleared is None else cleared.nbytes
-        return segment.give(attempt.run, kind, sum(c.nbytes for c in columns), n_cleared)
+        return segment.give(attempt.run, kind, begins(columns)[-1], n_cleared)
     found: list[Slot] = []
 
     def look(seconds: float) -> bool:

@@ -64,7 +64,7 @@ def append_found(found, n, queue, end):
 def publish(found, found_by, parent, visited, queue, end, mean_degree, degree):
     """Visit vertices that were found elsewhere, as on a device, and that no process has visited.
 
-    Returns how many these are, and about how many arcs leave them.
+    Returns how many these are, and about how many arcs leave them; ``found`` begins with them.
     """
     n = 0
     arcs = 0.0
@@ -75,6 +75,7 @@ def publish(found, found_by, parent, visited, queue, end, mean_degree, degree):
         if atomic_or(visited, w, bit) & bit == EMPTY:
             parent[u] = found_by[i]
             queue[np.uint64(atomic_add(end, 0, 1))] = u
+            found[n] = u
             arcs += degree[u] if degree.size > 0 else mean_degree[w]
             n += 1
     return n, arcs

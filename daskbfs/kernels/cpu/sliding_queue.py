@@ -121,12 +121,12 @@ def _count_arcs(indptr, queue, first, last):
 @kernel
 def top_down_levels(
     indptr, indices, vertex, parent, queue, head, tail, most_arcs, serial_arcs, arcs_per_row,
-    wanted, sizes, examined, seconds, n_threads,
+    targets, sizes, examined, seconds, n_threads,
 ):  # fmt: skip
     """Search top-down from the rows of ``queue[head:tail]``, level by level.
 
     Runs one level at least, and stops where the next frontier is empty or has ``most_arcs`` arcs or
-    more, where all rows of ``wanted`` are visited, or where ``sizes``, ``examined`` and ``seconds``
+    more, where all ``targets`` are visited, or where ``sizes``, ``examined`` and ``seconds``
     are full: they get each level's rows, arcs and time. ``arcs_per_row`` is how many arcs a row is
     taken to have; 0 counts them. Levels of ``serial_arcs`` arcs or more take several threads.
 
@@ -162,9 +162,9 @@ def top_down_levels(
         before, now = now, seconds_now()
         seconds[level] = now - before
         level += 1
-        while n_reached < wanted.size and parent[wanted[n_reached]] != NONE:
+        while n_reached < targets.size and parent[targets[n_reached]] != NONE:
             n_reached += 1
-        if begin == tail or arcs >= most_arcs or (wanted.size > 0 and n_reached == wanted.size):
+        if begin == tail or arcs >= most_arcs or (targets.size > 0 and n_reached == targets.size):
             break
     return level, np.int64(begin), np.int64(tail), arcs
 

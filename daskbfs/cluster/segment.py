@@ -29,7 +29,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,7 @@ _RUN, _HELD_BY, _FIRST, _N_BYTES, _KIND = range(5)  # words of a slot's row
 _ROW_WORDS = 8
 _HEAD_BYTES = 8 * (_ROWS + _MOST_SLOTS * _ROW_WORDS)
 _PAGE = 2**16  # as large as any system's
+_HUGE_PAGE = 2**21  # what large arrays begin and end at: their memory is in pages of that size then
 _LOOK_SECONDS = 50e-6  # between two looks for a slot that is about to be given
 
 
@@ -53,12 +54,21 @@ class Column(NamedTuple):
 
     name: str
     size: int
-    dtype: type[np.generic]
+    dtype: Any
 
     @property
     def nbytes(self) -> int:
-        """Its memory, in whole pages."""
-        return _whole_pages(self.size * np.dtype(self.dtype).itemsize)
+        """Its memory."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+
+def begins(columns: Sequence[Column]) -> list[int]:
+    """Where each of some columns begins if one follows the other; and where the last one ends."""
+    places, end = [], 0
+    for column in columns:
+        places.append(_whole_pages(end, column.nbytes))
+        end = places[-1] + column.nbytes
+    return [*places, _whole_pages(end, end)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +106,18 @@ class Segment(Pinned):
         self._giving = threading.Lock()
         self._mapped: dict[int, mmap.mmap] = {}
         weakref.finalize(self, os.close, descriptor)
+        _OPEN[ticket, member] = self
+
+    @classmethod
+    def here(cls, ticket: Ticket, member: int) -> Segment:
+        """The one that this process has open, as long as anything refers to it."""
+        return _OPEN[ticket, member]
 
     @classmethod
     def create(cls) -> Segment:
         """A new one, of which this worker is the first."""
         descriptor = os.memfd_create("daskbfs")
-        os.ftruncate(descriptor, _whole_pages(_HEAD_BYTES))
+        os.ftruncate(descriptor, _whole_pages(_HEAD_BYTES, _HEAD_BYTES))
         nonce = secrets.randbits(62) + 1
         segment = cls(descriptor, Ticket(machine_start(), os.getpid(), descriptor, nonce), 0)
         segment._head[_NONCE] = nonce
@@ -145,9 +161,10 @@ class Segment(Pinned):
                 f"{_MOST_SLOTS} results of this graph are kept on its workers: let go of some"
             )
         there = self._row(n_slots)
-        there[_FIRST] = os.fstat(self._descriptor).st_size
+        end = os.fstat(self._descriptor).st_size
+        there[_FIRST] = _whole_pages(end, n_bytes)
         there[_N_BYTES], there[_KIND], there[_HELD_BY] = n_bytes, kind, mine
-        os.ftruncate(self._descriptor, int(there[_FIRST]) + _whole_pages(n_bytes))
+        os.ftruncate(self._descriptor, int(there[_FIRST]) + _whole_pages(n_bytes, n_bytes))
         self._head[_N_SLOTS] = n_slots + 1
         return n_slots
 
@@ -181,7 +198,7 @@ class Segment(Pinned):
         first, n_bytes = int(there[_FIRST]), int(there[_N_BYTES])
         memory = self._mapped.get(row)
         if memory is None:
-            memory = self._mapped[row] = mmap.mmap(self._descriptor, n_bytes, offset=first)
+            memory = self._mapped[row] = _map(self._descriptor, n_bytes, first)
         held = (ctypes.c_uint8 * n_bytes).from_buffer(memory)
         weakref.finalize(held, _let_go, self._head, there, 1 << self.member).atexit = False
         address = SlotAddress(self.ticket, name, row, first, n_bytes)
@@ -198,6 +215,9 @@ class Segment(Pinned):
         return sum(int(self._row(row)[_HELD_BY]) % _GIVEN > 0 for row in rows)
 
 
+_OPEN: weakref.WeakValueDictionary[tuple[Ticket, int], Segment] = weakref.WeakValueDictionary()
+
+
 def _let_go(head: np.ndarray, row: np.ndarray, mine: int) -> None:
     """Refer to a slot no longer; the head stays mapped until then."""
     meeting.add_to_word(row, _HELD_BY, -mine)
@@ -210,14 +230,12 @@ class Slot:
     bytes: np.ndarray
     address: SlotAddress
 
-    def columns(self, columns: Sequence[Column], first: int = 0) -> dict[str, np.ndarray]:
+    def columns(self, columns: Sequence[Column]) -> dict[str, np.ndarray]:
         """Its arrays, by name."""
-        found = {}
-        for column in columns:
-            n_bytes = column.size * np.dtype(column.dtype).itemsize
-            found[column.name] = self.bytes[first : first + n_bytes].view(column.dtype)
-            first += column.nbytes
-        return found
+        return {
+            column.name: self.bytes[first : first + column.nbytes].view(column.dtype)
+            for column, first in zip(columns, begins(columns), strict=False)
+        }
 
 
 def open_shared(ticket: Ticket) -> int | None:
@@ -290,5 +308,15 @@ def _number_of(text: str) -> int:
     return int.from_bytes(digest, "little") >> 1 | 1
 
 
-def _whole_pages(n_bytes: int) -> int:
-    return -(-n_bytes // _PAGE) * _PAGE
+def _whole_pages(n_bytes: int, of: int) -> int:
+    """Bytes in whole pages, as large as something of a size wants them."""
+    page = _PAGE if of < _HUGE_PAGE else _HUGE_PAGE
+    return -(-n_bytes // page) * page
+
+
+def _map(descriptor: int, n_bytes: int, first: int) -> mmap.mmap:
+    """Map memory, in large pages where the system has such: searches look everywhere in it."""
+    memory = mmap.mmap(descriptor, n_bytes, offset=first)
+    with contextlib.suppress(OSError, AttributeError):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
