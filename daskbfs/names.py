@@ -14,7 +14,7 @@ DRIVERS = ("auto", "direct", "resident", "waves")
 EXCHANGES = ("mail", "shared memory")
 """How levels go from worker to worker: :mod:`daskbfs.engine.levels`."""
 
-STRATEGIES = ("high", "low", "random", "mirror")
+STRATEGIES = ("high", "low", "random", "contiguous", "mirror")
 """How rows are dealt to partitions: :mod:`daskbfs.partition.strategy`."""
 
 ALGORITHMS = ("bfs", "pagerank")

@@ -118,7 +118,7 @@ def _ways(
         first = [0] if graph.name.startswith("path:") else []
         sources = first or [int(source) for source in graph.random_sources(n_sources)]
         run = functools.partial(_search, sources=sources)
-    ways = {"direct": functools.partial(run, graph, driver="direct")}
+    ways: dict[str, Way] = {"direct": functools.partial(run, graph, driver="direct")}
     ways["1 worker"] = functools.partial(run, placed[1], driver="resident")
     for driver in _DRIVERS:
         name = f"{workers} workers, {driver}"

@@ -209,15 +209,25 @@ class LevelsByMemory:
         self._shared = shared
         self._place = shared.meeting
         self._computed = threading.Condition()
-        self._n_computed = 0
-        """Waves that this worker has done."""
+        self._n_begun = self._n_computed = 0
+        """Waves that this worker has begun, and that it has done."""
+        self._seconds = 0.0
+        """How long these took."""
 
     def compute(self, wave: int) -> bool:
-        """Run as many levels as fit the time of a wave, or one."""
+        """Run as many levels as fit the time of a wave, or one.
+
+        Waves of a long run become longer: each may take as long as all before it together.
+        """
         self._place.await_wave(wave)
+        self._await_computed(self._n_begun)
         busy = not self._states.done
         if busy:
-            self._run(wave, self._states.attempt.wave_seconds)
+            self._n_begun = wave + 1
+            start = time.perf_counter()
+            least = self._states.attempt.wave_seconds
+            self._run(wave, max(least, self._seconds) if least else 0.0)
+            self._seconds += time.perf_counter() - start
         with self._computed:
             self._n_computed = wave + 1
             self._computed.notify_all()
@@ -225,8 +235,7 @@ class LevelsByMemory:
 
     def gather(self, wave: int) -> int | None:
         states = self._states
-        with self._computed:
-            wait_politely(lambda s: self._computed.wait_for(lambda: self._n_computed > wave, s))
+        self._await_computed(wave + 1)
         if not states.done:
             states.account.n_waves = wave + 1
             self._place.release_wave(wave + 1)
@@ -244,6 +253,7 @@ class LevelsByMemory:
     def settle(self) -> Parts:
         states = self._states
         self._place.await_wave(_OVER, patient=False)
+        self._await_computed(self._n_begun)
         states.close(states.message)
         parts = states.take_parts([])
         self._place.come_together()  # what others settle may be ours
@@ -251,6 +261,22 @@ class LevelsByMemory:
 
     def fail(self) -> None:
         self._place.abort()
+
+    def _await_computed(self, n: int) -> None:
+        """Wait until this worker has done so many waves: another of its threads may be at it.
+
+        A wave is over for others when they have heard of its last level; here it may still be
+        reduced then.
+        """
+
+        def are_done(seconds: float) -> bool:
+            with self._computed:
+                if self._computed.wait_for(lambda: self._n_computed >= n, seconds):
+                    return True
+            self._place.check()
+            return False
+
+        wait_politely(are_done)
 
     def _run(self, wave: int, seconds: float) -> None:
         """Run levels until the coordinator says that the time is over."""

@@ -1,9 +1,11 @@
 """Which rows go together: by degree, or at random; pure functions of degrees and devices.
 
 The CPU's partitions come first, those of accelerators behind them. ``high`` gives the CPU the rows
-of highest degree, ``low`` those of lowest, ``random`` any, up to a share of the arcs. ``mirror``
-gives the CPU all rows, hubs dealt evenly, and accelerators the same once more. Where rows
-are numbered by decreasing degree, a share by degree is found with one look-up: it is a prefix.
+of highest degree, ``low`` those of lowest, ``random`` any, up to a share of the arcs; a side deals
+its rows to its partitions in rounds. ``contiguous`` cuts the rows, as they are, into blocks: rows
+that are near each other in the input, as in road networks, stay together. ``mirror`` gives the CPU
+all rows, hubs dealt evenly, and accelerators the same once more. Where rows are numbered by
+decreasing degree, a share by degree is found with one look-up: it is a prefix.
 Method: Gharaibeh, Reza, Santos-Neto, Beltrao Costa, Sallinen, Ripeanu (On Graphs, GPUs, and Blind
 Dating).
 """
@@ -37,6 +39,8 @@ class Sides:
     """Arcs before each place, and all of them."""
     weights: np.ndarray
     """What rows are dealt by within a side: input degrees, known before duplicates are gone."""
+    contiguous: bool = False
+    """Whether a side is cut into blocks; otherwise its rows are dealt in rounds."""
 
     @property
     def n_rows(self) -> int:
@@ -69,12 +73,13 @@ class Sides:
     def deal(self, n_cpu_rows: int, n_cpu: int, n_others: int) -> np.ndarray:
         """The partition of each row: those of the CPU's first.
 
-        Partitions of a side have as many rows as each other, but for one, and about as many input
-        edges (of directed graphs: out of their rows).
+        Partitions of a side have about as many input edges as each other (of directed graphs: out
+        of their rows); where rows are dealt in rounds, they have as many rows, too, but for one.
         """
         owner = np.empty(self.n_rows, np.uint32)
-        front = _evenly(self.weights[:n_cpu_rows], n_cpu)
-        back = _evenly(self.weights[n_cpu_rows:], n_others) + np.uint32(n_cpu)
+        cut = _in_blocks if self.contiguous else _evenly
+        front = cut(self.weights[:n_cpu_rows], n_cpu)
+        back = cut(self.weights[n_cpu_rows:], n_others) + np.uint32(n_cpu)
         if self.rows is None:
             owner[:n_cpu_rows], owner[n_cpu_rows:] = front, back
         else:
@@ -92,6 +97,8 @@ def sides(
     same wherever they are built.
     """
     check_strategy(strategy)
+    if strategy == "contiguous":
+        return Sides(None, arcs, weights, contiguous=True)
     if strategy == "high" and by_degree:
         return Sides(None, arcs, weights)
     rows = np.arange(arcs.size - 1, dtype=np.uint32)
@@ -128,6 +135,15 @@ def _evenly(weights: np.ndarray, n_partitions: int) -> np.ndarray:
 
 
 _CAREFUL_ROUNDS = 256
+
+
+def _in_blocks(weights: np.ndarray, n_partitions: int) -> np.ndarray:
+    """A partition for each row: as many blocks of rows, of about the same weight."""
+    if weights.size == 0 or n_partitions == 0:
+        return np.empty(0, np.uint32)
+    before = np.cumsum(weights, dtype=np.int64) - weights
+    share = n_partitions * before // max(1, int(before[-1]) + int(weights[-1]))
+    return share.astype(np.uint32)
 
 
 def check_strategy(strategy: str, *, mirrors: bool = False) -> None:
@@ -180,11 +196,14 @@ def choose(
     if strategy != "auto":
         check_strategy(strategy, mirrors=True)
         return strategy, "asked for"
+    if has_even_degrees(np.diff(arcs)):
+        return (
+            "contiguous",
+            "all degrees are about the same, so neighbours in the input stay together",
+        )
     if n_others == 0 or n_cpu == 0:
         kind = "CPU workers" if n_others == 0 else "accelerators"
         return "high", f"all partitions are on {kind}, so hubs are dealt evenly among them"
-    if has_even_degrees(np.diff(arcs)):
-        return "high", "all degrees are about the same, so a side has nothing to specialise in"
     sizes = "accelerator memory is unknown"
     if other_bytes is not None:
         sizes = f"of the graph's {human_bytes(needed_bytes)} with one search, the accelerators "

@@ -70,7 +70,8 @@ class MeetingPlace:
         """When this worker, if it is the coordinator, ends the wave; by the system's clock."""
         self.is_over = False
         """Whether the coordinator ended the wave in the last turn."""
-        self._check = check
+        self.check = check
+        """Raises the error that has ended the attempt, where there is one."""
         self._heard = np.empty((n_partitions, meeting.N_SAID))
 
     def tell_and_hear(self, lines: Sequence[Line]) -> np.ndarray:
@@ -101,7 +102,7 @@ class MeetingPlace:
             ended = try_for(seconds)
             if ended == meeting.MET:
                 return True
-            self._check()
+            self.check()
             if ended == meeting.ABORT:  # the error is on its way
                 time.sleep(_ERROR_SECONDS)
             return False
