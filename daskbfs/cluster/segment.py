@@ -105,6 +105,8 @@ class Segment(Pinned):
         self._head: np.ndarray = np.frombuffer(head, np.int64)
         self._giving = threading.Lock()
         self._mapped: dict[int, mmap.mmap] = {}
+        self._held: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        """The memory of runs that this worker refers to, by the number of the run."""
         weakref.finalize(self, os.close, descriptor)
         _OPEN[ticket, member] = self
 
@@ -174,6 +176,8 @@ class Segment(Pinned):
         for row in range(int(self._head[_N_SLOTS])):
             there = self._row(row)
             held_by = int(there[_HELD_BY])
+            if name in self._held and there[_RUN] == name:
+                return self._slot(row, name)
             while there[_RUN] == name:
                 if meeting.swap_word(there, _HELD_BY, held_by, held_by | 1 << self.member):
                     return self._slot(row, name)
@@ -199,8 +203,10 @@ class Segment(Pinned):
         memory = self._mapped.get(row)
         if memory is None:
             memory = self._mapped[row] = _map(self._descriptor, n_bytes, first)
-        held = (ctypes.c_uint8 * n_bytes).from_buffer(memory)
-        weakref.finalize(held, _let_go, self._head, there, 1 << self.member).atexit = False
+        held = self._held.get(name)
+        if held is None:
+            held = self._held[name] = (ctypes.c_uint8 * n_bytes).from_buffer(memory)
+            weakref.finalize(held, _let_go, self._head, there, 1 << self.member).atexit = False
         address = SlotAddress(self.ticket, name, row, first, n_bytes)
         return Slot(np.frombuffer(memoryview(held), np.uint8), address)
 

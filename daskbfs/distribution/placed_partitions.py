@@ -413,8 +413,11 @@ def check_memory(placed: PlacedPartitions, kept: _Kept, now: Mapping[str, Worker
         if state.memory_limit is None or not fresh or state.device is Device.GPU:
             continue  # GPUs look after their own memory
         needs = {p: partition_footprint(graph, layout, p) for p in fresh}
-        needed = sum(need.rows + need.state for need in needs.values())
-        needed += needs[fresh[0]].numbering
+        needed = sum(need.rows for need in needs.values())
+        if placed.sharings:  # every worker is told to hold all that it shares
+            needed += sum(need.beside_shared for need in needs.values()) + needs[fresh[0]].shared
+        else:
+            needed += sum(need.state for need in needs.values()) + needs[fresh[0]].numbering
         if state.memory_used + needed > usable * state.memory_limit:
             raise MemoryError(
                 f"worker {worker} uses {human_bytes(state.memory_used)} of its "

@@ -35,6 +35,12 @@ class Footprint:
     device_state: int
     """The same on an accelerator: results leave it, but what comes and goes counts too."""
 
+    shared: int
+    """Of a host whose workers share memory, once for all: numbering, a search, and results."""
+
+    beside_shared: int
+    """What a search takes of a partition's own memory then."""
+
     @property
     def total(self) -> int:
         """On a CPU worker."""
@@ -56,11 +62,14 @@ def footprint(n_rows: int, out_arcs: int, in_arcs: int | None, n_global: int) ->
     search += _ID * n_global  # parents found for others
     passing = 4 * bitmap  # a frontier, what was found, the place of each half word
     passing += 2 * _ID * n_global  # parents that others found
+    numbering = _ID * n_global + 4 * (n_global // WORD_BITS)  # vertices, mean degrees
     return Footprint(
         rows=rows + _ID * pad_to_words(n_rows),  # the vertices of hubs
-        numbering=_ID * n_global + 4 * (n_global // WORD_BITS),  # vertices, mean degrees
+        numbering=numbering,
         state=search + RESULTS * result,
         device_state=search + passing + result,
+        shared=numbering + 3 * bitmap + _ID * n_global + RESULTS * _ID * n_global,  # and a queue
+        beside_shared=result + _ID * n_global,  # own rows of the frontier, and what they find
     )
 
 

@@ -142,8 +142,8 @@ def _in_blocks(weights: np.ndarray, n_partitions: int) -> np.ndarray:
     if weights.size == 0 or n_partitions == 0:
         return np.empty(0, np.uint32)
     before = np.cumsum(weights, dtype=np.int64) - weights
-    share = n_partitions * before // max(1, int(before[-1]) + int(weights[-1]))
-    return share.astype(np.uint32)
+    owner = n_partitions * before // max(1, int(before[-1]) + int(weights[-1]))
+    return np.minimum(owner, n_partitions - 1).astype(np.uint32)  # rows without weight end all
 
 
 def check_strategy(strategy: str, *, mirrors: bool = False) -> None:
@@ -197,10 +197,8 @@ def choose(
         check_strategy(strategy, mirrors=True)
         return strategy, "asked for"
     if has_even_degrees(np.diff(arcs)):
-        return (
-            "contiguous",
-            "all degrees are about the same, so neighbours in the input stay together",
-        )
+        why = "degrees are even: there is nothing to specialise in, so rows near each other stay so"
+        return "contiguous", why
     if n_others == 0 or n_cpu == 0:
         kind = "CPU workers" if n_others == 0 else "accelerators"
         return "high", f"all partitions are on {kind}, so hubs are dealt evenly among them"

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
+from daskbfs.algorithms.bfs import shared
 from daskbfs.algorithms.bfs.program import BFS
+from daskbfs.algorithms.bfs.shared import SharedSearchState
 from daskbfs.graph.ordering import has_even_degrees
 from daskbfs.names import Device
 from daskbfs.partition.footprint import RESULTS, footprint
@@ -82,12 +84,21 @@ def test_high_and_low_are_what_they_say(kron12, strategy):
     shares = cpu.sum() / degree.sum()
     assert shares == pytest.approx(0.5, abs=0.02)
     vertices = cpu.size / degree.size
-    if strategy == "high":
+    if strategy in ("high", "contiguous"):  # by decreasing degree, as the rows of this graph are
         assert cpu.mean() > 5 * others.mean() and vertices < 0.15
     elif strategy == "low":
         assert others.mean() > 5 * cpu.mean() and vertices > 0.85
     else:
         assert vertices == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_blocks_are_rows_as_they_are_of_about_the_same_arcs(n, even):
+    layout = lay_out(even, n + 1, "contiguous", n_cpu=n, cpu_share=0.8)
+    assert np.array_equal(np.concatenate(layout.rows), np.arange(even.n_rows))
+    arcs = [int(np.diff(even.out.indptr)[rows].sum()) for rows in layout.rows]
+    assert sum(arcs[:n]) == pytest.approx(0.8 * even.n_arcs, rel=0.01)
+    assert max(arcs[:n]) < 1.1 * min(arcs[:n])
 
 
 @pytest.mark.parametrize("strategy", ["high", "low"])
@@ -118,6 +129,13 @@ def test_the_memory_model_foretells_what_is_allocated(directed, strategy):
         assert foretold.numbering == pytest.approx(numbering.__sizeof__(), rel=0.05)
         state = state.nbytes + 4 * part.n_padded * (RESULTS - 1)
         assert foretold.state == pytest.approx(state, rel=0.05)
+        columns = shared.share(numbering)
+        arrays = {c.name: np.empty(c.size, c.dtype) for c in (*columns.work, *columns.result)}
+        sharing = SharedSearchState(part, arrays)
+        assert foretold.beside_shared == pytest.approx(sharing.nbytes, rel=0.05)
+        of_host = sum(array.nbytes for array in arrays.values()) + numbering.__sizeof__()
+        of_host += (RESULTS - 1) * arrays["parent"].nbytes
+        assert foretold.shared == pytest.approx(of_host, rel=0.05)
 
 
 def test_offsets_of_64_bits_are_foretold_where_arcs_need_them():
