@@ -1,10 +1,10 @@
 """Connected components as a program: three supersteps, whatever the graph.
 
-``HOOK`` hooks every row to its first neighbour. ``SAMPLE`` compresses that, gives rows outside the
-most frequent tree a second chance, and finds out which tree is the most frequent one. ``LINK``
-looks at all arcs of rows outside it. An arc is left out only where both its ends are known to be
-connected with the root of one tree, so all partitions have to skip the same one: the message says
-which. The method is explained in :mod:`daskbfs.kernels.cpu.components`.
+``HOOK`` hooks every row to its first neighbour. ``SAMPLE`` links the roots that are left to some
+neighbours, and finds out which tree most rows are in. ``LINK`` looks at all arcs of rows outside
+it. An arc is left out only where both its ends are known to be connected with the root of one tree,
+so all partitions have to skip the same one: the message says which. The method is explained in
+:mod:`daskbfs.kernels.cpu.components`.
 
 Partitions in one memory work on one forest. Others have copies of their own: they put their rows
 together after ``HOOK``, each adds what its arcs say, and what they pass on then is only the roots
@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from daskbfs import config
 from daskbfs.algorithms.components.forest import Pairs, join_pairs, most_frequent
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.exchange.segment import Column
@@ -32,16 +33,15 @@ from daskbfs.graph.csr import Rows
 from daskbfs.graph.graph import Outline
 from daskbfs.kernels.cpu import components as cpu_kernels
 from daskbfs.kernels.threads import n_threads
-from daskbfs.kernels.vertex_numbers import NONE
+from daskbfs.kernels.vertex_numbers import NONE as NO_VERTEX
 from daskbfs.names import Device
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.levels import LevelTable, Work
 
 HOOK, SAMPLE, LINK, END = range(4)
-_FIRST_NEIGHBOURS = 2  # of rows that are outside the most frequent tree when all are hooked
-_ALL = 2**32
-_SAMPLED_ROWS = 1024
+_ALL_NEIGHBOURS = 2**32
+NONE = int(NO_VERTEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ForestMessage:
     level: int
     label: np.ndarray | None = None
     """By global id, what is above, where partitions have no memory in common."""
-    skipped: int = int(NONE)
+    skipped: int = NONE
     """The root of the tree whose rows need not be looked at."""
     hooked: Pairs | None = None
     """Roots that some partition hooked in a forest of its own, and their roots now."""
@@ -251,7 +251,7 @@ def _hook(
 def _sample(
     partition: Partition, state: ForestState, message: ForestMessage
 ) -> tuple[ForestReply, int]:
-    """Find the most frequent tree, after a second chance for rows that are outside it."""
+    """Link the roots that are left to some neighbours, and find the most frequent tree."""
     whole = message.label
     if state.shared is not None and not state.in_place:
         whole = state.shared.copy()  # others go on with theirs
@@ -259,8 +259,12 @@ def _sample(
         state.before = partition.memory.put(whole)
         state.label[:] = state.before
     _compress(partition, state)
-    root, _ = _sample_rows(partition, state)
-    examined = _link_rows(partition, state, _FIRST_NEIGHBOURS, root)
+    few = config.get("components.root-neighbours")
+    examined = sum(
+        _link_rows(partition, state, side, side.hub, few, NONE)
+        for side in _sides(partition)
+        if not getattr(side.indices, "streamed", False)  # not worth to bring all arcs for
+    )
     _compress(partition, state)
     return ForestReply(frequent=(_sample_rows(partition, state),)), examined
 
@@ -269,7 +273,10 @@ def _link(
     partition: Partition, state: ForestState, message: ForestMessage
 ) -> tuple[ForestReply, int]:
     """Link all rows but those of the tree that is skipped; tell which roots that hooked."""
-    examined = _link_rows(partition, state, _ALL, message.skipped)
+    examined = sum(
+        _link_rows(partition, state, side, side.hub[:0], _ALL_NEIGHBOURS, message.skipped)
+        for side in _sides(partition)
+    )
     if state.before is None:
         return ForestReply(), examined
     memory, label, before = partition.memory, state.label, state.before
@@ -289,29 +296,27 @@ def _compress(partition: Partition, state: ForestState) -> None:
     )
 
 
-def _link_rows(partition: Partition, state: ForestState, most: int, skipped: int) -> int:
+def _link_rows(
+    partition: Partition, state: ForestState, side: Rows, hub: Any, most: int, skipped: int
+) -> int:
     """Link own rows to some of their neighbours; returns how many arcs that were."""
-    link_rows = partition.memory.kernels("components").link_rows
-    return sum(
-        int(
-            link_rows(
-                side.indptr, side.indices, partition.first, most, skipped, state.label, n_threads()
-            )
-        )
-        for side in _sides(partition)
+    n_examined = partition.memory.kernels("components").link_rows(
+        side.indptr, side.indices, hub, partition.first, most, skipped, state.label, n_threads()
     )
+    return int(n_examined)
 
 
 def _sample_rows(partition: Partition, state: ForestState) -> tuple[int, float]:
     """The root of the most frequent tree of own rows, and about how many rows it has."""
     n_rows = partition.n_rows
     if n_rows == 0:
-        return int(NONE), 0.0
-    ids = partition.first + np.linspace(0, n_rows - 1, _SAMPLED_ROWS).astype(np.int64)
+        return NONE, 0.0
+    n_sampled = config.get("components.sampled-rows")
+    ids = partition.first + np.linspace(0, n_rows - 1, n_sampled).astype(np.int64)
     roots = partition.memory.get(state.label[partition.memory.put(ids)])
     values, counts = np.unique(roots, return_counts=True)
     most = counts.argmax()
-    return int(values[most]), n_rows * float(counts[most]) / _SAMPLED_ROWS
+    return int(values[most]), n_rows * float(counts[most]) / n_sampled
 
 
 @functools.cache

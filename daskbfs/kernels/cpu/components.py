@@ -3,10 +3,11 @@
 ``label`` holds, by global id, a vertex above in the same component, or the vertex itself if it is
 the root of its tree; what is above always has a lower id, so there are no cycles. Vertices are
 global ids, and a partition's rows are those from ``first`` on.
-Method: Afforest (Sutton, Ben-Nun, Barak, IPDPS 2018), with a shorter beginning. Rows are sorted by
-degree and so are their neighbours: if every row is hooked to its first neighbour, which takes no
-atomic operation, most rows are in one tree already. Edges need to be looked at from one end only,
-so rows of that tree are skipped, and their arcs never read.
+Method: Afforest (Sutton, Ben-Nun, Barak, IPDPS 2018), with a shorter beginning. The first neighbour
+of a row is a hub, or has the lowest id: if every row is hooked to it, which takes no atomic
+operation and reads no arc, few trees are left, and many graphs have most of their rows in one. The
+others mostly come to it when the roots alone are linked, to a few neighbours each. Edges need to
+be looked at from one end only, so rows of that tree are skipped, and their arcs never read.
 
 Any number of threads and processes may link and compress one forest at once: a root is hooked by
 compare-and-swap, and compressing changes no root. The GPU's kernels have the same names and
@@ -101,7 +102,9 @@ def compress_rows(first, n_rows, label, n_threads):
 
 
 @inlined
-def _link_pieces(part, n_parts, indptr, indices, first, most, skipped, label, claimed, examined):
+def _link_pieces(
+    part, n_parts, indptr, indices, hub, first, most, skipped, label, claimed, examined
+):
     n_rows = indptr.size - 1
     looked_at = 0
     piece = atomic_add(claimed, 0, 1)
@@ -110,6 +113,8 @@ def _link_pieces(part, n_parts, indptr, indices, first, most, skipped, label, cl
         end = np.uint64(min(n_rows, (piece + 1) * _PIECE_ROWS))
         for row in range(begin, end):
             vertex = first + row
+            if hub.size > 0 and hub[row] < vertex:
+                continue
             e, last = np.uint64(indptr[row]), np.uint64(indptr[row + _1])
             last = min(last, e + most)
             while e < last and label[vertex] != skipped:
@@ -121,15 +126,16 @@ def _link_pieces(part, n_parts, indptr, indices, first, most, skipped, label, cl
 
 
 @kernel
-def link_rows(indptr, indices, first, most, skipped, label, n_threads):
+def link_rows(indptr, indices, hub, first, most, skipped, label, n_threads):
     """Link own rows to their first neighbours, so many of each; returns how many arcs that were.
 
-    A row that is, or comes to be, directly below the vertex ``skipped`` is left as it is.
+    A row that is, or comes to be, directly below the vertex ``skipped`` is left as it is; so are
+    rows whose first neighbour in ``hub``, if that is not empty, has a lower id.
     """
     n_parts = max(1, min(n_threads, (indptr.size - 1) // _PIECE_ROWS))
     examined = np.zeros(n_parts, np.int64)
     arguments = (
-        indptr, indices, np.uint64(first), np.uint64(most), np.uint32(skipped), label,
+        indptr, indices, hub, np.uint64(first), np.uint64(most), np.uint32(skipped), label,
         shared_counter(), examined,
     )  # fmt: skip
     in_parallel(_link_pieces, n_parts, arguments)

@@ -38,13 +38,26 @@ def compress_vertices(first, n_rows, label):
 
 @cuda.jit
 def link_arcs(
-    indptr, indices, first_arc, first, first_row, last_row, width, most, skipped, label, examined
+    indptr,
+    indices,
+    first_arc,
+    hub,
+    first,
+    first_row,
+    last_row,
+    width,
+    most,
+    skipped,
+    label,
+    examined,
 ):
     """The lanes of each row link it to some of its neighbours."""
     lane = cuda.grid(1) & (width - 1)
     looked_at = 0
     for row in range(first_row + cuda.grid(1) // width, last_row, cuda.gridsize(1) // width):
         vertex = first + row
+        if hub.size > 0 and hub[row] < vertex:
+            continue
         begin = np.int64(indptr[row])
         end = min(np.int64(indptr[row + 1]), begin + most)
         for e in range(begin + lane, end, width):
@@ -78,18 +91,26 @@ def compress_rows(first: int, n_rows: int, label: Any, n_threads: int) -> None:
 
 
 def link_rows(
-    indptr: Any, indices: Any, first: int, most: int, skipped: int, label: Any, n_threads: int
+    indptr: Any,
+    indices: Any,
+    hub: Any,
+    first: int,
+    most: int,
+    skipped: int,
+    label: Any,
+    n_threads: int,
 ) -> int:
     """Link own rows to their first neighbours, so many of each; returns how many arcs that were.
 
-    A row that is, or comes to be, directly below the vertex ``skipped`` is left as it is.
+    A row that is, or comes to be, directly below the vertex ``skipped`` is left as it is; so are
+    rows whose first neighbour in ``hub``, if that is not empty, has a lower id.
     """
     examined = array_module(label).zeros(1, np.int64)
     with contextlib.closing(indices.all_blocks()) as blocks:
         for block, arcs, first_arc in blocks:
             for begin, end, width in block.spans:
                 launch(
-                    link_arcs, (end - begin) * width, indptr, arcs, first_arc, first, begin, end,
-                    width, most, skipped, label, examined,
+                    link_arcs, (end - begin) * width, indptr, arcs, first_arc, hub, first, begin,
+                    end, width, most, skipped, label, examined,
                 )  # fmt: skip
     return int(examined[0])
