@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from distributed.utils_test import gen_cluster
 from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
 from daskbfs.algorithms.components.program import Components
+from daskbfs.bench.components import main as benchmark
+from daskbfs.cli import main
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.names import Device
@@ -226,3 +230,44 @@ def test_bad_input(kron12):
         run_in_place(
             Components(), cut_on(kron12, mirrored(lay_out(kron12, 1)), [CPU, EMULATED]), Share()
         )
+
+
+def invoke(*words):
+    return CliRunner().invoke(main, ["components", *map(str, words)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--driver", "direct"),
+        pytest.param(("--workers", 2), marks=pytest.mark.slow),
+        pytest.param(("--devices", "cpu=1,gpu-emulated=1"), marks=pytest.mark.slow),
+    ],
+)
+def test_the_command_writes_the_largest_components(tmp_path, words):
+    done = invoke("kron:9", "--top", 3, "--json", tmp_path / "c.json", *words)
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "c.json").read_text())
+    found = daskbfs.connected_components(daskbfs.kronecker(9), driver="direct")
+    assert [(row["component"], row["size"]) for row in report["top"]] == found.top(3)
+    assert report["n_components"] == found.n_components
+    assert report["graph"]["n_vertices"] == 512
+    assert len({record["level"] for record in report["levels"]}) == 3
+    assert f"{found.n_components} components of 512 vertices" in done.output
+    assert ("emulated: no GPU's time" in done.output) == ("--devices" in words)
+
+
+def test_the_command_refuses_what_has_no_meaning():
+    done = invoke("kron:5", "--direction", "top_down")
+    assert done.exit_code == 2
+    assert "components have none" in done.output
+    assert invoke("kron:5", "--quiet").output == ""
+
+
+def test_the_benchmark_sets_scipy_beside_ours(tmp_path):
+    words = ["grid:20", "--rounds", "1", "--trials", "1", "--json", str(tmp_path / "out.json")]
+    done = CliRunner().invoke(benchmark, [*words, "--quiet"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads((tmp_path / "out.json").read_text())["rows"]
+    assert row["n_components"] == 1
+    assert set(row["median_seconds"]) == {"daskbfs", "scipy"}

@@ -176,15 +176,15 @@ class ComponentsResult:
         pandas = require_package("pandas", "formats", "a dataframe")
         return pandas.DataFrame({"vertex": self.vertices, "component": self.component})
 
-    def to_dict(self) -> dict[str, Any]:
-        """What ``daskbfs components --json`` writes of it."""
+    def to_dict(self, n: int = 10) -> dict[str, Any]:
+        """What ``daskbfs components --json`` writes of it, with the largest components."""
         return {
             "driver": self.driver,
             "seconds": self.seconds,
             "fetch_seconds": self.fetch_seconds,
             "n_components": self.n_components,
             "levels": self.levels.to_dicts(),
-            "top": [{"component": label, "size": size} for label, size in self.top()],
+            "top": [{"component": label, "size": size} for label, size in self.top(n)],
         }
 
     def __repr__(self) -> str:
