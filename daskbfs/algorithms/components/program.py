@@ -259,9 +259,10 @@ def _sample(
         state.before = partition.memory.put(whole)
         state.label[:] = state.before
     _compress(partition, state)
+    frequent, _ = _sample_rows(partition, state)  # one neighbour in there is enough
     few = config.get("components.root-neighbours")
     examined = sum(
-        _link_rows(partition, state, side, side.hub, few, NONE)
+        _link_rows(partition, state, side, side.hub, few, frequent)
         for side in _sides(partition)
         if not getattr(side.indices, "streamed", False)  # not worth to bring all arcs for
     )
