@@ -37,7 +37,7 @@ def pytest_sessionstart(session):
     """Compile what most tests need, once: otherwise both processes of pytest would."""
     if getattr(session.config.option, "numprocesses", None):
         words = [sys.executable, "-m", "daskbfs.cli.compile_ahead"]
-        parts = (("1", "search", "validation", "trees"), ("2", "search", "pagerank"))
+        parts = (("1", "search", "validation", "trees"), ("2", "search", "pagerank", "components"))
         for process in [subprocess.Popen([*words, *kinds]) for kinds in parts]:
             assert process.wait() == 0
 

@@ -21,6 +21,7 @@ result = daskbfs.bfs(graph, source=0)
 reveal_type(result)
 reveal_type(result.reached)
 reveal_type(daskbfs.pagerank(graph))
+reveal_type(daskbfs.connected_components(graph))
 placed = daskbfs.distribute(graph)
 reveal_type(placed)
 reveal_type(placed.n_partitions)
@@ -31,6 +32,7 @@ async def search() -> int:
     awaited = await asynchronous.bfs(placed, 0)
     reveal_type(awaited)
     reveal_type(await asynchronous.distribute("kron:10"))
+    reveal_type(await asynchronous.connected_components(placed))
     return awaited.reached
 
 
@@ -40,9 +42,11 @@ EXPECTED = [
     "daskbfs.graph.graph.Graph", "daskbfs.graph.graph.Graph", "daskbfs.graph.graph.Graph",
     "daskbfs.algorithms.bfs.result.BFSResult", "int",
     "daskbfs.algorithms.pagerank.result.PageRankResult",
+    "daskbfs.algorithms.components.result.ComponentsResult",
     "daskbfs.distribution.distributed_graph.DistributedGraph", "int",
     "daskbfs.algorithms.bfs.result.BFSResult",
     "daskbfs.distribution.distributed_graph.DistributedGraph",
+    "daskbfs.algorithms.components.result.ComponentsResult",
 ]  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def main(
         keep = Path(folder or scratch)
         keep.mkdir(parents=True, exist_ok=True)
         for spec in graphs or GRAPHS:
-            graph, file = _graph_and_file(spec, keep, progress)
+            graph, file = graph_and_file(spec, keep, progress)
             rows.append(_times(spec, graph, file, gap, rounds, sources))
             click.echo(_line(rows[-1]))
     if plot:
@@ -85,7 +85,7 @@ def main(
     options.write_report({"rounds": rounds, "rows": rows}, json_file)
 
 
-def _graph_and_file(spec: str, folder: Path, progress: Progress) -> tuple[Graph, Path]:
+def graph_and_file(spec: str, folder: Path, progress: Progress) -> tuple[Graph, Path]:
     """A graph, and the file with its rows in the input's order, for the others."""
     if spec.startswith("grid:"):
         heads, tails = grid_edges(int(spec.removeprefix("grid:")))
@@ -119,7 +119,7 @@ def _times(
         chosen = [graph.vertex(int(source), "source") for source in graph.random_sources(n)]
     ways: dict[str, Callable[[], list[float]]] = {"daskbfs": lambda: _ours(graph, chosen)}
     if gap:
-        ways["GAP"] = lambda: _gap_seconds(gap, file, len(chosen))
+        ways["GAP"] = lambda: gap_seconds(gap, file, len(chosen))
     queue = _SerialQueue(file)
     ways["queue"] = lambda: [queue.seconds(source) for source in chosen]
     ways["daskbfs"]()  # kernels are loaded, memory is touched
@@ -186,7 +186,7 @@ def _gap_sources(gap: str, file: Path, n: int) -> list[int]:
     return [int(found) for found in _SOURCE.findall(_gap_output(gap, file, n, "-l"))]
 
 
-def _gap_seconds(gap: str, file: Path, n: int) -> list[float]:
+def gap_seconds(gap: str, file: Path, n: int) -> list[float]:
     """Seconds of GAP's searches from these sources."""
     seconds = [float(found) for found in _TRIAL.findall(_gap_output(gap, file, n))]
     time.sleep(_SETTLE_SECONDS)

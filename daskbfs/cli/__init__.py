@@ -13,6 +13,7 @@ from daskbfs.cli.cluster import cluster
 from daskbfs.cli.compare import compare
 from daskbfs.cli.compare_runs import compare_runs
 from daskbfs.cli.completion import completion
+from daskbfs.cli.components import components
 from daskbfs.cli.convert import convert
 from daskbfs.cli.doctor import doctor
 from daskbfs.cli.graph500 import graph500
@@ -43,7 +44,7 @@ def main() -> None:
 
 
 for command in (
-    run, pagerank, graph500, compare, compare_runs, convert, partition, report,
+    run, pagerank, components, graph500, compare, compare_runs, convert, partition, report,
     calibrate, cluster, doctor, completion,
 ):  # fmt: skip
     main.add_command(command)

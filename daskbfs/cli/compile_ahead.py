@@ -9,7 +9,7 @@ from daskbfs.kernels.compile import CompilingAhead
 
 
 def compile_ahead(*kinds: str, n_partitions: int = 1) -> CompilingAhead:
-    """Have kernels for ``search``, ``pagerank``, ``validation`` or ``trees`` compiled elsewhere."""
+    """Have kernels compiled elsewhere, of some kinds: those that ``main`` knows."""
     return CompilingAhead([("daskbfs.cli.compile_ahead", str(n_partitions), *kinds)])
 
 
@@ -18,6 +18,8 @@ def main(n_partitions: int, kinds: Sequence[str]) -> None:
     import numpy as np
 
     from daskbfs.algorithms.bfs.warmup import warm_kernels, warm_result
+    from daskbfs.algorithms.components.program import warm_kernels as warm_forests
+    from daskbfs.algorithms.components.result import warm_result as warm_names
     from daskbfs.algorithms.pagerank.program import warm_kernels as warm_ranks
     from daskbfs.engine.warmup import tiny_graph
     from daskbfs.graph.edge_stream import ArrayEdges
@@ -30,6 +32,9 @@ def main(n_partitions: int, kinds: Sequence[str]) -> None:
         warm_kernels("uint32", n_partitions)
     if "pagerank" in kinds:
         warm_ranks("uint32", Device.CPU, np.float32, True)
+    if "components" in kinds:
+        warm_names()
+        warm_forests("uint32", Device.CPU, n_partitions > 1)
     path = tiny_graph("uint32")
     level = np.arange(path.n_vertices, dtype=np.int32)
     parent = np.maximum(level - 1, 0)

@@ -21,10 +21,11 @@ import networkx as nx
 import numpy as np
 
 from daskbfs.algorithms.bfs.api import bfs
+from daskbfs.algorithms.components.api import connected_components as find_components
 from daskbfs.algorithms.pagerank.api import pagerank as rank
 from daskbfs.graph.graph import Graph
 from daskbfs.interop.convert import from_edges
-from daskbfs.kernels.serial_bfs import walk, walk_all
+from daskbfs.kernels.serial_bfs import walk
 
 _EVERY_LEVEL = np.iinfo(np.int32).max
 _DASKBFS = "daskbfs"
@@ -118,6 +119,13 @@ class BackendGraph:
         """Distances from a node, -1 where it cannot reach."""
         driver = nx.config.backends[_DASKBFS].driver
         found: np.ndarray = bfs(self.graph, source, driver=driver, depth_limit=depth_limit).level
+        return found
+
+    @cached_property
+    def component(self) -> np.ndarray:
+        """The first node, by its place, of each node's component."""
+        driver = nx.config.backends[_DASKBFS].driver
+        found: np.ndarray = find_components(self.graph, driver=driver).component
         return found
 
     def nodes_at(self, places: np.ndarray) -> list[Any]:
@@ -308,59 +316,68 @@ def single_source_shortest_path_length(
 
 
 def _components(graph: BackendGraph) -> list[np.ndarray]:
-    """The places of each component, in the order of their first nodes.
-
-    The component of the highest degree, which is most of many a graph, is searched by all cores;
-    whatever is left is walked.
-    """
-    rows, n = graph.successors, len(graph)
-    degree = np.diff(rows.indptr)
-    if n == 0:
+    """The places of each component, in the order of their first nodes."""
+    component = graph.component
+    if component.size == 0:
         return []
-    level = graph.level(int(degree.argmax()))
-    largest = np.flatnonzero(level >= 0)
-    queue, parent, begins = (
-        np.empty(n, np.uint32),
-        np.empty(n, np.uint32),
-        np.empty(n + 1, np.int64),
-    )
-    n_walks = walk_all(rows.indptr, rows.indices, queue, _EVERY_LEVEL, parent, level, begins)
-    others = [queue[begins[i] : begins[i + 1]] for i in range(n_walks)]
-    before = int(np.searchsorted(queue[begins[:n_walks]], largest[0]))
-    return [*others[:before], largest, *others[before:]]
+    places = np.argsort(component, kind="stable")
+    begins = np.flatnonzero(np.diff(component[places])) + 1
+    return np.split(places, begins)
 
 
-def _require_undirected(graph: BackendGraph) -> None:
-    if graph.is_directed():
-        raise nx.NetworkXNotImplemented("not implemented for directed type")
+def _require(graph: BackendGraph, *, directed: bool) -> None:
+    if graph.is_directed() != directed:
+        kind = "undirected" if directed else "directed"
+        raise nx.NetworkXNotImplemented(f"not implemented for {kind} type")
+
+
+def _is_connected(graph: BackendGraph) -> bool:
+    if len(graph) == 0:
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return not graph.component.any()  # all are in that of the first node
 
 
 def connected_components(G: BackendGraph) -> Iterator[set[Any]]:
     """As networkx's."""
-    _require_undirected(G)
-    for component in _components(G):
-        yield set(G.nodes_at(component))
+    _require(G, directed=False)
+    return (set(G.nodes_at(component)) for component in _components(G))
 
 
 def number_connected_components(G: BackendGraph) -> int:
     """As networkx's."""
-    _require_undirected(G)
-    return len(_components(G))
+    _require(G, directed=False)
+    return int(np.unique(G.component).size)
 
 
 def is_connected(G: BackendGraph) -> bool:
     """As networkx's."""
-    _require_undirected(G)
-    if len(G) == 0:
-        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    return bool((G.level(0) >= 0).all())
+    _require(G, directed=False)
+    return _is_connected(G)
 
 
 def node_connected_component(G: BackendGraph, n: Any) -> set[Any]:
     """As networkx's."""
-    _require_undirected(G)
+    _require(G, directed=False)
     start = G.place(n, KeyError, n)
-    return set(G.nodes_at(np.flatnonzero(G.level(start) >= 0)))
+    return set(G.nodes_at(np.flatnonzero(G.component == G.component[start])))
+
+
+def weakly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
+    """As networkx's."""
+    _require(G, directed=True)
+    return (set(G.nodes_at(component)) for component in _components(G))
+
+
+def number_weakly_connected_components(G: BackendGraph) -> int:
+    """As networkx's."""
+    _require(G, directed=True)
+    return int(np.unique(G.component).size)
+
+
+def is_weakly_connected(G: BackendGraph) -> bool:
+    """As networkx's."""
+    _require(G, directed=True)
+    return _is_connected(G)
 
 
 def pagerank(

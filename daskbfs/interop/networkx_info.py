@@ -6,20 +6,24 @@ from typing import Any
 
 _SEARCHES = "Nodes come in the order of networkx's own search."
 _LEVELS = "Searched by all cores, top-down or bottom-up as it pays."
+_COMPONENTS = "All are found at once, by all cores, and kept with the graph."
 _FUNCTIONS = {
     "bfs_edges": f"{_SEARCHES} `sort_neighbors` is not supported.",
     "bfs_layers": _SEARCHES,
     "bfs_predecessors": f"{_SEARCHES} `sort_neighbors` is not supported.",
     "bfs_successors": f"{_SEARCHES} `sort_neighbors` is not supported.",
     "bfs_tree": f"{_SEARCHES} `sort_neighbors` is not supported.",
-    "connected_components": _LEVELS,
+    "connected_components": _COMPONENTS,
     "descendants_at_distance": _LEVELS,
-    "is_connected": _LEVELS,
-    "node_connected_component": _LEVELS,
-    "number_connected_components": _LEVELS,
+    "is_connected": _COMPONENTS,
+    "is_weakly_connected": _COMPONENTS,
+    "node_connected_component": _COMPONENTS,
+    "number_connected_components": _COMPONENTS,
+    "number_weakly_connected_components": _COMPONENTS,
     "pagerank": "Weights other than 1, self-loops, parallel edges, `nstart` and `dangling` are not "
     "supported.",
     "single_source_shortest_path_length": _LEVELS,
+    "weakly_connected_components": _COMPONENTS,
 }
 
 
@@ -29,7 +33,7 @@ def get_info() -> dict[str, Any]:
         "backend_name": "daskbfs",
         "project": "daskbfs",
         "package": "daskbfs",
-        "short_summary": "Breadth-first search and PageRank, by all cores or on a Dask cluster.",
+        "short_summary": "Breadth-first search, components and PageRank, by all cores or on Dask.",
         "functions": {name: {"additional_docs": docs} for name, docs in _FUNCTIONS.items()},
         "default_config": {"driver": "direct"},
     }

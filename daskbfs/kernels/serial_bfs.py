@@ -26,22 +26,3 @@ def walk(indptr, indices, queue, done, size, last_level, parent, level):
                 queue[size] = neighbour
                 size += 1
     return size
-
-
-@kernel
-def walk_all(indptr, indices, queue, last_level, parent, level, begins):
-    """Walk from each vertex in turn that no walk has visited; ``begins`` tells where, in the queue.
-
-    Returns how many walks there were.
-    """
-    size = 0
-    n_walks = 0
-    for vertex in range(level.size):
-        if level[vertex] < 0:
-            level[vertex] = 0
-            queue[size] = vertex
-            begins[n_walks] = size
-            n_walks += 1
-            size = walk(indptr, indices, queue, size, size + 1, last_level, parent, level)
-    begins[n_walks] = size
-    return n_walks

@@ -11,6 +11,7 @@ import pytest
 
 from daskbfs.bench.systems.baselines import gpu_csr, gpu_out_of_core
 from daskbfs.kernels.gpu import bfs as gpu
+from daskbfs.kernels.gpu import components as gpu_components
 from daskbfs.kernels.gpu import pagerank as gpu_pagerank
 from tests.support import ROOT
 
@@ -48,6 +49,7 @@ def test_simulated_searches_find_the_levels_of_the_oracle(graph, n_searches):
 def test_all_kernels_run_in_the_simulator_streamed_and_over_two_devices_too():
     report = simulated("even")
     assert report["searches"] == 10
-    kernels = (*gpu.KERNELS, *gpu_pagerank.KERNELS, *gpu_csr.KERNELS, *gpu_out_of_core.KERNELS)
+    modules = (gpu, gpu_pagerank, gpu_components, gpu_csr, gpu_out_of_core)
+    kernels = [kernel for module in modules for kernel in module.KERNELS]
     names = [kernel.py_func.__name__ for kernel in (*kernels, gpu._look_behind_hubs)]
     assert report["kernels"] == sorted(names)

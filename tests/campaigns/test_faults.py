@@ -29,6 +29,7 @@ from numba import types
 
 import daskbfs
 from daskbfs.kernels.gpu import bfs as gpu
+from daskbfs.kernels.gpu import components as gpu_components
 from daskbfs.kernels.gpu import emulator
 from daskbfs.kernels.gpu import pagerank as gpu_pagerank
 from daskbfs.kernels.gpu.arcs import Arcs
@@ -37,7 +38,7 @@ from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
 from tests.support import ROOT
 from tests.support.gpu_checks import check_bitmap_and_queue, check_tree
-from tests.support.in_process import CPU, EMULATED, ranked, search, search_mirrored
+from tests.support.in_process import CPU, EMULATED, connected, ranked, search, search_mirrored
 
 DIRECTIONS = "beamer", "top_down", "bottom_up"
 MANY_TIMES = 10  # enough for threads to meet, on a machine that lets them run at once
@@ -103,6 +104,14 @@ def ranks():
     check_ranks(kronecker(12), [EMULATED], limit=tight(kronecker(12)))
 
 
+def components():
+    """Components over partitions in memory, and over one whose arcs are streamed."""
+    for graph in (kronecker(10), uneven(), one_way(), path(400)):
+        for devices in ([EMULATED], [CPU, EMULATED], [EMULATED] * 2):
+            check_components(graph, devices)
+    check_components(uneven(), [EMULATED], limit=tight(uneven()))
+
+
 def mirrors():
     """Searches on a mirror, with the frontier's first words in a cache."""
     graph = kronecker(14)  # its bitmap has more words than a block has threads
@@ -119,10 +128,14 @@ def code():
             raise Caught(f"{name} has {now} atomics instead of {right}")
 
 
-LINES = {line.__name__: line for line in (queues, searches, streams, threads, ranks, mirrors, code)}
+LINES = {
+    line.__name__: line
+    for line in (queues, searches, streams, threads, ranks, components, mirrors, code)
+}
 PIECES = dict.fromkeys(("search_rows", "search_rows_cached"), (gpu._look_behind_hubs,))
 """What kernels share, which is compiled into each."""
-AS_WRITTEN = {kernel.py_func.__name__: kernel for kernel in (*gpu.KERNELS, *gpu_pagerank.KERNELS)}
+MODULES = (gpu, gpu_pagerank, gpu_components)
+AS_WRITTEN = {kernel.py_func.__name__: kernel for module in MODULES for kernel in module.KERNELS}
 
 _L, _I, _N = types.int64[::1], types.uint32[::1], types.int64
 _D, _F = types.float64[::1], types.float64
@@ -132,6 +145,7 @@ SIGNATURES = {
     "search_rows": (_L, _I, _N, _I, _I, _I, _I, _I, _N, _N, _N, _L),
     "mark_vertices": (_I, _I),
     "enter_vertices": (_I, _N, _I, _I, _L),
+    "link_arcs": (_L, _I, _N, _I, _N, _N, _N, _N, _N, _N, _I, _L),
     "settle_ranks": (_D, _N, _N, _N, _I, _F, _F, _D, _D, _D, _L),
 }
 
@@ -169,6 +183,14 @@ def check_ranks(graph, devices, **options):
         raise Caught("the ranks are not those of the CPU")
     if not np.isclose(result.changed, expected.changed, rtol=1e-3, atol=0):
         raise Caught(f"ranks changed by {result.changed}, not {expected.changed}")
+
+
+def check_components(graph, devices, **options):
+    """The CPU's components."""
+    result, _ = connected(graph, devices, **options)
+    expected = daskbfs.connected_components(graph, driver="direct")
+    if not np.array_equal(result.component, expected.component):
+        raise Caught("the components are not those of the CPU")
 
 
 def tight(graph):
@@ -225,6 +247,13 @@ def path(n_edges):
 def star():
     """A row that is long enough for 32 lanes, and leaves that have leaves."""
     return daskbfs.from_edges([(0, v) for v in range(1, 600)] + [(v, v + 600) for v in range(600)])
+
+
+@functools.cache
+def uneven():
+    """Some long rows, and many components of all sizes."""
+    edges = np.random.default_rng(2).integers(0, 3000, size=(3000, 2))
+    return daskbfs.from_edges(np.concatenate([edges, edges[:400] // [6, 1]]))
 
 
 @functools.cache

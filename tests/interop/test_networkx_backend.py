@@ -78,11 +78,17 @@ def test_distances_are_those_of_networkx(graph, which, cutoff):
         assert theirs == ours
 
 
-@given(graphs(kinds=(nx.Graph, nx.MultiGraph)), st.integers(0, 100))
+@given(graphs(), st.integers(0, 100))
 def test_components_are_those_of_networkx(graph, which):
-    theirs, ours = both(nx.connected_components, graph, then=list)
-    assert theirs == ours
-    for function in (nx.number_connected_components, nx.is_connected):
+    for function in (nx.connected_components, nx.weakly_connected_components):
+        theirs, ours = both(function, graph, then=list)
+        assert theirs == ours
+    for function in (
+        nx.number_connected_components,
+        nx.is_connected,
+        nx.number_weakly_connected_components,
+        nx.is_weakly_connected,
+    ):
         theirs, ours = both(function, graph)
         assert theirs == ours
     node = list(graph)[which % len(graph)]
@@ -102,18 +108,20 @@ def test_ranks_are_those_of_networkx(graph, weights):
         assert ours == pytest.approx(theirs, abs=1e-7)
 
 
-def test_a_graph_of_many_components_is_searched_once(monkeypatch):
+def test_components_are_found_once(monkeypatch):
     graph = nx.disjoint_union_all([nx.path_graph(n) for n in (3, 40, 1, 2, 1)])
-    searches = []
+    found = []
 
     def counted(*args, **kwargs):
-        searches.append(args)
-        return daskbfs.bfs(*args, **kwargs)
+        found.append(args)
+        return daskbfs.connected_components(*args, **kwargs)
 
-    monkeypatch.setattr(networkx_backend, "bfs", counted)
-    sizes = [len(one) for one in nx.connected_components(graph, backend="daskbfs")]
+    monkeypatch.setattr(networkx_backend, "find_components", counted)
+    converted = networkx_backend.convert_from_nx(graph)
+    sizes = [len(one) for one in networkx_backend.connected_components(converted)]
     assert sizes == [3, 40, 1, 2, 1]
-    assert len(searches) == 1
+    assert networkx_backend.number_connected_components(converted) == 5
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,6 +135,8 @@ def test_a_graph_of_many_components_is_searched_once(monkeypatch):
         (nx.node_connected_component, ("stranger",)),
         (nx.connected_components, ()),
         (nx.is_connected, ()),
+        (nx.weakly_connected_components, ()),
+        (nx.is_weakly_connected, ()),
         (nx.pagerank, ()),
     ],
 )

@@ -1,4 +1,4 @@
-"""Searches and ranks in this process, over partitions on some devices."""
+"""Programs run in this process, over partitions on some devices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from daskbfs.algorithms.bfs.api import _program
 from daskbfs.algorithms.bfs.direction import Implementation, policy
 from daskbfs.algorithms.bfs.program import BFS
+from daskbfs.algorithms.components.program import Components
+from daskbfs.algorithms.components.result import ComponentsResult, Labels
 from daskbfs.algorithms.pagerank.api import _program as rank_program
 from daskbfs.algorithms.pagerank.api import _result, _shares
 from daskbfs.cluster.threads import Share
@@ -92,3 +94,11 @@ def ranked(
         program, where, LocalResult(outcome), levels, NO_PHASES, 1.0, "direct", [outcome]
     )
     return _result(share, enough, run), partitions
+
+
+def connected(graph, devices, *, strategy="high", limit=None):
+    """Components in this process over partitions on some devices, and these."""
+    partitions, place = held(graph, devices, strategy, limit)
+    outcome = run_in_place(Components(), partitions, Share(2))
+    labels = Labels(place, partitions[0].n_rows, outcome.parts)
+    return ComponentsResult(graph, labels, LevelTable(outcome.measured.records), 1.0), partitions

@@ -1,4 +1,4 @@
-"""The oracle: breadth-first search as one would explain it, for every variant to agree with."""
+"""The oracle: searches and components as one would explain them, for all variants to agree with."""
 
 from __future__ import annotations
 
@@ -32,3 +32,17 @@ def levels(edges: Iterable[tuple[int, int]], source: int, directed: bool = False
                 found[other] = found[vertex] + 1
                 queue.append(other)
     return found
+
+
+def components(vertices: Iterable[int], edges: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """The smallest vertex of every vertex's component."""
+    adjacency = {vertex: set() for vertex in vertices} | neighbours(edges, directed=False)
+    smallest: dict[int, int] = {}
+    for vertex in sorted(adjacency):
+        waiting = [] if vertex in smallest else [vertex]
+        while waiting:
+            other = waiting.pop()
+            if other not in smallest:
+                smallest[other] = vertex
+                waiting += adjacency[other]
+    return smallest

@@ -1,4 +1,4 @@
-"""Searches and ranks in numba's CUDA simulator, on one of a few tiny graphs.
+"""Searches, ranks and components in numba's CUDA simulator, on one of a few tiny graphs.
 
 Run by test_cudasim with NUMBA_ENABLE_CUDASIM=1, in a process of its own, because numba chooses the
 simulator when it is imported. Prints how many searches were checked, and which kernels ran.
@@ -22,7 +22,7 @@ from daskbfs.partition.numbering import number
 from daskbfs.partition.partition import cut
 from tests.support import naive
 from tests.support.gpu_checks import check_bitmap_and_queue
-from tests.support.in_process import EMULATED, ranked, search, search_mirrored
+from tests.support.in_process import EMULATED, connected, ranked, search, search_mirrored
 
 # the emulator wants numba's compiler, which the simulator replaces: nothing may call it here
 sys.modules["daskbfs.kernels.gpu.emulator"] = ModuleType("daskbfs.kernels.gpu.emulator")
@@ -117,6 +117,12 @@ def check_ranks(graph, devices, limit):
     assert {record.device for record in result.levels} == {EMULATED}
 
 
+def check_components(graph, devices, limit):
+    result, _ = connected(graph, devices, limit=limit)
+    expected = daskbfs.connected_components(graph, driver="direct")
+    assert np.array_equal(result.component, expected.component)
+
+
 def check_baselines(graph, source):
     """The plain searches of others, which have kernels of their own."""
     edges = Edges(*oracle_arcs(graph), graph.n_vertices)
@@ -132,7 +138,7 @@ def check_baselines(graph, source):
 def check_all(graph, source, *, streamed=False, on_two_devices=False):
     """All directions in core, and in other ways where asked; the baseline; returns how many.
 
-    Ranks are checked in the same ways.
+    Ranks and components are checked in the same ways.
     """
     ways = [([EMULATED], None)]
     if streamed:
@@ -144,6 +150,7 @@ def check_all(graph, source, *, streamed=False, on_two_devices=False):
         check_search(graph, source, devices, limit, direction)
     for devices, limit in ways:
         check_ranks(graph, devices, limit)
+        check_components(graph, devices, limit)
     if on_two_devices:
         parent, _ = search_mirrored(graph, source, [EMULATED] * 2)
         daskbfs.validate(graph, source, parent, oracle(graph, source))

@@ -16,11 +16,12 @@ from cuda.bindings import nvjitlink
 from numba import cuda, types
 
 from daskbfs.kernels.gpu import bfs as gpu
+from daskbfs.kernels.gpu import components as gpu_components
 from daskbfs.kernels.gpu import emulator
 from daskbfs.kernels.gpu import pagerank as gpu_pagerank
 from daskbfs.partition.layout import lay_out
 from daskbfs.partition.numbering import number
-from tests.support.in_process import EMULATED, ranked, search, search_mirrored
+from tests.support.in_process import EMULATED, connected, ranked, search, search_mirrored
 
 ARCHITECTURES = ((8, 0), (9, 0), (10, 0), (12, 0))
 
@@ -61,9 +62,15 @@ SIGNATURES = {
     "settle_ranks": (
         FLOATS, SCALAR, SCALAR, SCALAR, IDS, FLOAT, FLOAT, FLOATS, FLOATS, PASSED_ON, COUNTS,
     ),
+    "hook_vertices": (IDS, IDS, SCALAR, IDS),
+    "compress_vertices": (SCALAR, SCALAR, IDS),
+    "link_arcs": (
+        INDPTR, IDS, SCALAR, IDS, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, SCALAR, IDS, COUNTS,
+    ),
 }  # fmt: skip
 
-KERNELS = {kernel.py_func.__name__: kernel for kernel in (*gpu.KERNELS, *gpu_pagerank.KERNELS)}
+MODULES = (gpu, gpu_pagerank, gpu_components)
+KERNELS = {kernel.py_func.__name__: kernel for module in MODULES for kernel in module.KERNELS}
 VARIANTS = [
     (name, kinds)
     for name, arguments in SIGNATURES.items()
@@ -171,6 +178,7 @@ def test_searches_start_kernels_with_these_types(kron12, monkeypatch):
     search_mirrored(kron12, source, [EMULATED] * 2)
     ranked(kron12, [EMULATED], iterations=2, tolerance=None)
     ranked(kron12, [EMULATED] * 2, wishes={0: 1.0})
+    connected(kron12, [EMULATED] * 2)
     assert {name for name, _ in started} >= set(SIGNATURES)
     assert started <= {(name, arguments_of(name, kinds)) for name, kinds in VARIANTS}
 
@@ -196,6 +204,12 @@ def test_bits_that_threads_share_are_set_by_atomic_instructions(name, capability
     for kinds in [k for n, k in VARIANTS if n == name]:
         assert any(".or." in word for word in atomics(name, kinds, capability))
         assert stored_unions(ptx_of(name, kinds, capability)) == set()
+
+
+@pytest.mark.parametrize("capability", ARCHITECTURES, ids=architecture)
+def test_trees_are_hooked_by_an_atomic_minimum(capability):
+    for kinds in [k for n, k in VARIANTS if n == "link_arcs"]:
+        assert any(".min.u32" in word for word in atomics("link_arcs", kinds, capability))
 
 
 @pytest.mark.parametrize("capability", ARCHITECTURES, ids=architecture)

@@ -17,8 +17,9 @@ from daskbfs.algorithms.pagerank.api import _program as rank_program
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.kernels.cpu import bfs as cpu
-from daskbfs.kernels.cpu import pagerank
+from daskbfs.kernels.cpu import components, pagerank
 from daskbfs.kernels.gpu import bfs as gpu
+from daskbfs.kernels.gpu import components as gpu_components
 from daskbfs.kernels.gpu import emulator
 from daskbfs.kernels.gpu import pagerank as gpu_pagerank
 from daskbfs.kernels.gpu.arcs import Arcs, largest_word
@@ -50,6 +51,13 @@ def test_kernels_have_the_same_arguments_on_both_devices(name):
 def test_kernels_for_ranks_have_the_same_arguments_on_both_devices(name):
     assert [*inspect.signature(getattr(pagerank, name)).parameters] == [
         *inspect.signature(getattr(gpu_pagerank, name)).parameters
+    ]
+
+
+@pytest.mark.parametrize("name", ["hook_rows", "compress_rows", "link_rows"])
+def test_kernels_for_components_have_the_same_arguments_on_both_devices(name):
+    assert [*inspect.signature(getattr(components, name)).parameters] == [
+        *inspect.signature(getattr(gpu_components, name)).parameters
     ]
 
 

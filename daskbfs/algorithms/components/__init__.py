@@ -1,0 +1,1 @@
+"""Connected components: the function, the program, and what it returns."""
