@@ -22,8 +22,8 @@ import numpy as np
 
 from daskbfs import config
 from daskbfs.algorithms.components.forest import Pairs, join_pairs, most_frequent
+from daskbfs.cluster.segment import Column
 from daskbfs.cluster.threads import Share
-from daskbfs.engine.exchange.segment import Column
 from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
 from daskbfs.engine.program import Part, SharedColumns
 from daskbfs.engine.state import LevelState
@@ -110,9 +110,14 @@ class Components:
         return "components"
 
     def warm_kernels(
-        self, indptr_dtype: str, n_partitions: int, partitions: Sequence[Partition]
+        self,
+        indptr_dtype: str,
+        n_partitions: int,
+        partitions: Sequence[Partition],
+        *,
+        shared: bool = False,
     ) -> None:
-        """Load the kernels."""
+        """Load the kernels: the same where the forest is shared."""
         warm_kernels(indptr_dtype, partitions[0].memory.device, n_partitions > 1)
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:
@@ -230,6 +235,11 @@ def _sides(partition: Partition) -> list[Rows]:
     return [partition.out, partition.into] if directed else [partition.out]
 
 
+def _is_streamed(partition: Partition, side: Rows) -> bool:
+    """Whether arcs do not fit the device that works on them."""
+    return partition.memory.device is not Device.CPU and side.indices.streamed
+
+
 def _hook(
     partition: Partition, state: ForestState, message: ForestMessage
 ) -> tuple[ForestReply, int]:
@@ -264,7 +274,7 @@ def _sample(
     examined = sum(
         _link_rows(partition, state, side, side.hub, few, frequent)
         for side in _sides(partition)
-        if not getattr(side.indices, "streamed", False)  # not worth to bring all arcs for
+        if not _is_streamed(partition, side)  # it is not worth to bring all arcs
     )
     _compress(partition, state)
     return ForestReply(frequent=(_sample_rows(partition, state),)), examined
