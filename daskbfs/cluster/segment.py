@@ -81,6 +81,11 @@ class Ticket:
     descriptor: int
     nonce: int
 
+    @property
+    def path(self) -> str:
+        """The file that it is for other processes."""
+        return f"/proc/{self.process}/fd/{self.descriptor}"
+
 
 @dataclass(frozen=True, slots=True)
 class SlotAddress:
@@ -249,7 +254,7 @@ def open_shared(ticket: Ticket) -> int | None:
     if ticket.machine != machine_start():
         return None
     try:
-        descriptor = os.open(f"/proc/{ticket.process}/fd/{ticket.descriptor}", os.O_RDWR)
+        descriptor = os.open(ticket.path, os.O_RDWR)
     except OSError:
         return None
     try:

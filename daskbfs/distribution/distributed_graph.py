@@ -264,6 +264,7 @@ class DistributedGraph:
             f"Distributed{graph}, {human_bytes(self.nbytes)} in "
             f"{human_count(self.n_partitions, 'partition')} on "
             f"{human_count(len(self.placement.workers), 'worker')}"
+            f"{' that share memory' if self.exchange == 'shared memory' else ''}"
         )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from importlib import metadata
 
 from daskbfs import __version__
+from daskbfs.cluster.segment import Segment
 from daskbfs.doctor import gpu as gpu_findings
 from daskbfs.doctor.gpu import Finding
+from daskbfs.kernels.meeting import can_meet
 from daskbfs.machine import hardware
 
 
@@ -26,7 +30,8 @@ def examine() -> list[Finding]:
     ]
     packages = ("numpy", "numba", "dask", "distributed")
     versions = [Finding(package, metadata.version(package)) for package in packages]
-    return [*findings, *versions, *_extras(), *_kernels(), *gpu_findings.examine()]
+    here_found = [*_extras(), *_kernels(), _exchange()]
+    return [*findings, *versions, *here_found, *gpu_findings.examine()]
 
 
 _EXTRAS = (
@@ -46,6 +51,27 @@ def _extras() -> list[Finding]:
             advice = f"pip install 'daskbfs[{extra}]'"
             findings.append(Finding(name, f"{package} is not installed", False, advice))
     return findings
+
+
+def _exchange() -> Finding:
+    """Try what workers of this machine try: one makes memory, another process opens it."""
+    name = "workers share"
+    why = "this system lacks memfd or futex"
+    if can_meet():
+        try:
+            segment = Segment.create()  # there as long as this variable
+            words = [sys.executable, "-c", _OPEN_FILE, segment.ticket.path]
+            done = subprocess.run(words, capture_output=True, timeout=_OPEN_SECONDS)
+            if done.returncode == 0:
+                return Finding(name, "memory: they exchange levels without messages")
+            why = "a process may not open another's /proc/PID/fd"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why = str(error)
+    return Finding(name, f"nothing, and send each other mail: {why}", False)
+
+
+_OPEN_FILE = "import os, sys; os.open(sys.argv[1], os.O_RDWR)"
+_OPEN_SECONDS = 20
 
 
 def _kernels() -> list[Finding]:

@@ -15,6 +15,7 @@ from daskbfs.algorithms.bfs.program import BFS
 from daskbfs.algorithms.bfs.warmup import warm_kernels
 from daskbfs.algorithms.pagerank.api import _program as rank_program
 from daskbfs.cluster.threads import Share
+from daskbfs.engine.levels import run_as_shared
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.kernels.cpu import bfs as cpu
 from daskbfs.kernels.cpu import components, pagerank
@@ -313,6 +314,23 @@ def test_arrays_of_host_and_device_do_not_mix(monkeypatch, kron12, devices, limi
     assert {record.device for record in records} == set(devices)
     assert partitions[-1].out.indices.streamed == (limit is not None)
     assert partitions[-1].__sizeof__() == partitions[-1].out.indices.host_bytes
+
+
+@pytest.mark.parametrize("direction", ["beamer", "top_down", "bottom_up"])
+@pytest.mark.parametrize("devices", [[CPU, Device.GPU], [Device.GPU] * 2])
+def test_arrays_of_host_and_device_do_not_mix_over_shared_memory(
+    monkeypatch, kron12, devices, direction
+):
+    strict_cupy.install(monkeypatch)
+    source = int(kron12.random_sources(1)[0])
+    partitions, place = held(kron12, devices)
+    program = _program(kron12, source, place, direction=direction)
+    parts = run_as_shared(program, partitions, Share(2))
+    found = np.concatenate([part.values for part in parts])
+    assert type(found) is np.ndarray
+    parent = found[place].astype(np.int64)
+    parent[(found[place] == NONE) | (kron12.order == kron12.n_rows)] = -1
+    check_tree(kron12, source, parent)
 
 
 def test_kernels_for_a_gpu_are_made_ready_there(monkeypatch):
