@@ -39,7 +39,7 @@ from daskbfs.partition.pinned import Pinned
 MOST_WORKERS = 32  # a bit for each, in half a word
 _GIVEN = 1 << MOST_WORKERS  # the other half counts how often a slot was given
 _GIVEN_MASK = (1 << 30) - 1
-_MOST_SLOTS = 1023
+_MOST_SLOTS = 2**14 - 1
 _NONCE, _N_SLOTS, _ROWS = 0, 1, 8  # words of the head
 _RUN, _HELD_BY, _FIRST, _N_BYTES, _KIND = range(5)  # words of a slot's row
 _ROW_WORDS = 8
@@ -108,11 +108,11 @@ class Segment(Pinned):
         self._descriptor = descriptor
         head = mmap.mmap(descriptor, _HEAD_BYTES)
         self._head: np.ndarray = np.frombuffer(head, np.int64)
-        self._giving = threading.Lock()
+        self._lock = threading.Lock()
         self._mapped: dict[int, mmap.mmap] = {}
         self._held: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """The memory of runs that this worker refers to, by the number of the run."""
-        weakref.finalize(self, os.close, descriptor)
+        weakref.finalize(self, _leave, descriptor, self._head).atexit = False
         _OPEN[ticket, member] = self
 
     @classmethod
@@ -142,10 +142,12 @@ class Segment(Pinned):
         Its first bytes are cleared before; the others have arbitrary contents.
         """
         name = _number_of(f"{run} {kind}")
-        with self._giving:
+        with self._lock:
+            if name in self._held:
+                raise ValueError(f"run {run!r} was given a slot for {kind!r} before")
             row = self._free_row(_number_of(kind), n_bytes)
+            slot = self._slot(row, name)
         there = self._row(row)
-        slot = self._slot(row, name)
         slot.bytes[:n_cleared] = 0
         meeting.store_word(there, _RUN, name)
         return slot
@@ -153,10 +155,10 @@ class Segment(Pinned):
     def _free_row(self, kind: int, n_bytes: int) -> int:
         """A slot without references, from now on with ours; the file grows where there is none."""
         n_slots, mine = int(self._head[_N_SLOTS]), 1 << self.member
-        for row in range(n_slots):
+        rows = self._rows()
+        alike = (rows[:, _KIND] == kind) & (rows[:, _N_BYTES] == n_bytes)
+        for row in np.flatnonzero(alike & (rows[:, _HELD_BY] % _GIVEN == 0)).tolist():
             there = self._row(row)
-            if there[_KIND] != kind or there[_N_BYTES] != n_bytes:
-                continue
             held_by = int(there[_HELD_BY])
             if held_by % _GIVEN == 0:
                 meeting.store_word(there, _RUN, 0)
@@ -178,15 +180,16 @@ class Segment(Pinned):
     def find(self, run: str, kind: str) -> Slot | None:
         """The slot that a run was given; None as long as it has none."""
         name = _number_of(f"{run} {kind}")
-        for row in range(int(self._head[_N_SLOTS])):
-            there = self._row(row)
-            held_by = int(there[_HELD_BY])
-            if name in self._held and there[_RUN] == name:
-                return self._slot(row, name)
-            while there[_RUN] == name:
-                if meeting.swap_word(there, _HELD_BY, held_by, held_by | 1 << self.member):
-                    return self._slot(row, name)
+        with self._lock:
+            held = self._held.get(name)  # not to be let go from here on
+            for row in np.flatnonzero(self._rows()[:, _RUN] == name).tolist():
+                there = self._row(row)
                 held_by = int(there[_HELD_BY])
+                while there[_RUN] == name:
+                    mine = held_by | 1 << self.member
+                    if held is not None or meeting.swap_word(there, _HELD_BY, held_by, mine):
+                        return self._slot(row, name)
+                    held_by = int(there[_HELD_BY])
         return None
 
     def await_slot(self, run: str, kind: str, seconds: float) -> Slot | None:
@@ -195,6 +198,12 @@ class Segment(Pinned):
         while (slot := self.find(run, kind)) is None and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
         return slot
+
+    def _rows(self) -> np.ndarray:
+        """The rows of all slots."""
+        words = self._head[_ROWS : _ROWS + int(self._head[_N_SLOTS]) * _ROW_WORDS]
+        rows: np.ndarray = words.reshape(-1, _ROW_WORDS)
+        return rows
 
     def _row(self, row: int) -> np.ndarray:
         first = _ROWS + row * _ROW_WORDS
@@ -215,18 +224,25 @@ class Segment(Pinned):
         address = SlotAddress(self.ticket, name, row, first, n_bytes)
         return Slot(np.frombuffer(memoryview(held), np.uint8), address)
 
-    @property
-    def n_bytes(self) -> int:
-        """What all slots take."""
-        return int(os.fstat(self._descriptor).st_size)
-
-    def n_held(self) -> int:
-        """Slots that somebody refers to."""
-        rows = range(int(self._head[_N_SLOTS]))
-        return sum(int(self._row(row)[_HELD_BY]) % _GIVEN > 0 for row in rows)
-
 
 _OPEN: weakref.WeakValueDictionary[tuple[Ticket, int], Segment] = weakref.WeakValueDictionary()
+
+
+def _leave(descriptor: int, head: np.ndarray) -> None:
+    """Give memory back that nobody can ask for any more, and close the file.
+
+    Some of the rest may be in use for long: the numbering of partitions that stay.
+    """
+    for row in head[_ROWS : _ROWS + int(head[_N_SLOTS]) * _ROW_WORDS].reshape(-1, _ROW_WORDS):
+        held_by = int(row[_HELD_BY])
+        if held_by % _GIVEN == 0 and meeting.swap_word(row, _HELD_BY, held_by, held_by | 1):
+            meeting.store_word(row, _RUN, 0)
+            with (
+                contextlib.suppress(OSError, ValueError, AttributeError),
+                mmap.mmap(descriptor, int(row[_N_BYTES]), offset=int(row[_FIRST])) as memory,
+            ):
+                memory.madvise(mmap.MADV_REMOVE)
+    os.close(descriptor)
 
 
 def _let_go(head: np.ndarray, row: np.ndarray, mine: int) -> None:

@@ -309,8 +309,10 @@ def distribute(
         How rows are dealt to partitions: ``"high"``, the highest degrees to CPU workers;
         ``"low"``, the lowest; ``"random"``; or ``"auto"``, by what is known of the graph and the
         devices (``graph.why`` tells). Among workers of one kind, ``"high"`` and ``"low"`` deal
-        hubs evenly. ``"mirror"`` gives all rows to CPU workers and once more to as many GPU
-        workers, for searches that choose a device for each level (``direction="adaptive"``).
+        hubs evenly. ``"contiguous"`` cuts the rows into blocks, as they are: ``"auto"`` does
+        where degrees are even, as in road networks. ``"mirror"`` gives all rows to CPU workers and
+        once more to as many GPU workers, for searches that choose a device for each level
+        (``direction="adaptive"``).
     cpu_share
         Of the edges, 0 to 1, for CPU workers, where there are GPU workers too; None gives these as
         much as fits them, or half where it is unknown what fits. What does not fit its GPU is

@@ -21,7 +21,7 @@ from distributed import Client, Future
 
 from daskbfs.cluster.futures import new_run, wait_all
 from daskbfs.cluster.liveness import wait_unless_lost
-from daskbfs.cluster.segment import Ticket
+from daskbfs.cluster.segment import ReadSlots, Ticket
 from daskbfs.cluster.threads import Share, machine_shares
 from daskbfs.cluster.workers import WorkerState
 from daskbfs.distribution.build_on_workers import (
@@ -90,6 +90,8 @@ class PlacedPartitions:
         """Of the memory that workers share; it is not a key, so that no other depends on it."""
         self.sharings: dict[str, Future] = {}
         """The memory that workers share, as each of them has it; none where they cannot."""
+        self.read_slots = ReadSlots()
+        """What this process has mapped of that memory: pages that were read once are there."""
         self.anchors: list[Future] = []
         """Tasks that stay, so that Dask does not begin its statistics anew with each search."""
         self._expected_waves: dict[str, int] = {}
@@ -161,6 +163,7 @@ class PlacedPartitions:
 
     def release_unshared(self, following: PlacedPartitions | None) -> None:
         """Release what the next placement does not share; everything, where there is none."""
+        self.read_slots = ReadSlots()
         shared = {future.key for future in following.futures} if following else set()
         for future in self.futures:
             if future.key not in shared:

@@ -1,6 +1,6 @@
 """Memory that the workers of a placement share, where all of them are on one host.
 
-Whether they can is found out by trying: the first worker makes a segment, and the others open it.
+They find out by trying: the first worker makes a segment, and the others open it.
 Where any of them cannot, as in another container or under another user, all do without. The
 numbering of a graph lies in that memory once, not once on each worker.
 """

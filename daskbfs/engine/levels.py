@@ -20,7 +20,7 @@ from daskbfs.cluster.threads import Share
 from daskbfs.distribution.sharing import Sharing
 from daskbfs.engine.exchange.mail import Attempt, Mailbox, Mailboxes
 from daskbfs.engine.exchange.shared_memory import MeetingPlace, SharedRun, join_run
-from daskbfs.engine.exchange.waiting import wait_politely
+from daskbfs.engine.exchange.waiting import LOOK_SECONDS, require_wanted, wait_politely
 from daskbfs.engine.program import Part, Program
 from daskbfs.engine.superstep import (
     Account,
@@ -213,6 +213,8 @@ class LevelsByMemory:
         """Waves that this worker has begun, and that it has done."""
         self._seconds = 0.0
         """How long these took."""
+        if states.coordinates and states.done:  # no wave follows that could end the run
+            self._place.release_wave(_OVER)
 
     def compute(self, wave: int) -> bool:
         """Run as many levels as fit the time of a wave, or one.
@@ -229,7 +231,7 @@ class LevelsByMemory:
             self._run(wave, max(least, self._seconds) if least else 0.0)
             self._seconds += time.perf_counter() - start
         with self._computed:
-            self._n_computed = wave + 1
+            self._n_computed = max(self._n_computed, wave + 1)  # waves ahead of an end come at once
             self._computed.notify_all()
         return busy
 
@@ -286,7 +288,11 @@ class LevelsByMemory:
         place.deadline = time.perf_counter() + (seconds if states.coordinates else math.inf)
         records: list[LevelRecord | LevelSpan] = []
         over = False
+        next_look = time.perf_counter() + LOOK_SECONDS
         while not over and not states.done:
+            if time.perf_counter() > next_look:  # where nobody ever waits for long
+                require_wanted()
+                next_look = time.perf_counter() + LOOK_SECONDS
             replies, works, taken = self._compute_level()
             over = place.is_over
             levels = self._record(works, taken)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
 from daskbfs.engine.state import LevelState
 from daskbfs.graph.graph import Outline
+from daskbfs.names import Device
 from daskbfs.partition.numbering import Numbering
 from daskbfs.partition.partition import Partition
 from daskbfs.telemetry.levels import LevelTable, SpanWork, Work
@@ -33,6 +34,27 @@ class Message(Protocol):
         """The level that it starts, from 0 on."""
 
 
+class KernelNeeds(NamedTuple):
+    """What decides which kernels of a program a process needs."""
+
+    indptr_dtype: str
+    n_partitions: int
+    device: Device
+    """Of the partitions that the process holds."""
+    mirrors: bool = False
+    """Whether some of these mirror others."""
+    shared: bool = False
+    """Whether workers share memory."""
+
+    @classmethod
+    def of(cls, partitions: Sequence[Partition], *, shared: bool = False) -> KernelNeeds:
+        """What a process needs for the partitions that it holds."""
+        first = partitions[0]
+        dtype, device = str(first.out.indptr.dtype), first.memory.device
+        mirrors = any(partition.mirror for partition in partitions)
+        return cls(dtype, first.numbering.n_partitions, device, mirrors, shared)
+
+
 class Program(Protocol):
     """An algorithm over partitions, as :mod:`daskbfs.algorithms` has some."""
 
@@ -47,15 +69,8 @@ class Program(Protocol):
     def subject(self) -> str:
         """What it is run on or from, in a few words; empty where that is the whole graph."""
 
-    def warm_kernels(
-        self,
-        indptr_dtype: str,
-        n_partitions: int,
-        partitions: Sequence[Partition],
-        *,
-        shared: bool = False,
-    ) -> None:
-        """Load kernels, in a process that holds some of the partitions, which may share memory."""
+    def warm_kernels(self, needs: KernelNeeds) -> None:
+        """Load kernels, in a process that holds some of the partitions."""
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:
         """Have the memory of a run in place before the first begins, where it is not shared."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,16 +11,12 @@ from distributed import Future
 
 from daskbfs.cluster.futures import new_run
 from daskbfs.cluster.liveness import WorkersLost, wait_unless_lost
-from daskbfs.cluster.segment import ReadSlots
 from daskbfs.cluster.workers import workers_now
 from daskbfs.distribution.placed_partitions import PlacedPartitions
 from daskbfs.engine.exchange.shared_memory import SharedValues
 from daskbfs.engine.superstep import MeasuredParts, Measurements, Parts
 from daskbfs.engine.tasks import read_measurements
 from daskbfs.kernels.buffers import ensure_owned
-
-_READ_SLOTS: weakref.WeakKeyDictionary[PlacedPartitions, ReadSlots] = weakref.WeakKeyDictionary()
-"""What this process has mapped of its workers' memory: pages that were read once are there."""
 
 
 class Result(Protocol):
@@ -96,7 +91,7 @@ class RemoteResult:
     def read_in_place(self, use: Callable[[np.ndarray], None]) -> bool:
         if self.values is None:
             return False
-        slots = _READ_SLOTS.setdefault(self.placed, ReadSlots())
+        slots = self.placed.read_slots
         there = slots.read(self.values.address)
         if there is None:
             return False

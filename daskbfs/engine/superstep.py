@@ -107,11 +107,10 @@ class AttemptStates(Pinned):
         Returns what all partitions reply together, and what each had to do.
         """
         ((partition, state),) = self._paired()
+        state.begin_level(message.level)
         with threads(self.share.kernel_threads):
             found = self.program.compute_together(partition, state, message, place)
-        if found is not None:
-            state.begin_level(message.level)
-            state.end_levels(message.level + found[1][0].n_levels)
+        state.end_levels(message.level + (0 if found is None else found[1][0].n_levels))
         return found
 
     def answer(self, message: Message) -> WorkerReply:

@@ -16,7 +16,7 @@ from daskbfs.distribution.sharing import Sharing
 from daskbfs.engine import tasks
 from daskbfs.engine.exchange.mail import Mailboxes
 from daskbfs.engine.exchange.shared_memory import Columns, touch_memory
-from daskbfs.engine.program import Program
+from daskbfs.engine.program import KernelNeeds, Program
 from daskbfs.graph.csr import Rows, pad_to_words
 from daskbfs.graph.graph import Graph
 from daskbfs.graph.ordering import Locality
@@ -31,16 +31,10 @@ from daskbfs.partition.partition import Partition, cut
 from daskbfs.partition.pinned import Pinned
 
 
-def warm_worker(
-    program: Program,
-    indptr_dtype: str,
-    n_partitions: int,
-    partitions: Sequence[Partition],
-    shared: bool,
-) -> None:
+def warm_worker(program: Program, partitions: Sequence[Partition], shared: bool) -> None:
     """Make this worker ready for a program; a tuned one collects less garbage from now on."""
     Mailboxes.here()  # from now on, mail can be delivered
-    program.warm_kernels(indptr_dtype, n_partitions, partitions, shared=shared)
+    program.warm_kernels(KernelNeeds.of(partitions, shared=shared))
     if not shared:
         program.touch_memory(partitions)
     if is_tuned(get_worker()):
@@ -94,13 +88,10 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
     """Make every worker that holds a partition ready for a program; once for each placement."""
     if program.variant in placed.warmed:
         return
-    dtype = "uint32" if placed.graph.n_arcs < 2**32 else "int64"
     futures = [
         placed.client.submit(
             warm_worker,
             program,
-            dtype,
-            placed.n_partitions,
             placed.held_by(worker),
             bool(placed.sharings) and program.share(placed.numbering) is not None,
             workers=[worker],

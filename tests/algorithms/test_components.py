@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("on_the_cluster")
 
 CPU, EMULATED = Device.CPU, Device.GPU_EMULATED
 GPU_WORKER = "127.0.0.1", 1, {"resources": {"GPU-EMULATED": 1}}
-STRATEGIES = pytest.mark.parametrize("strategy", ["high", "low", "random"])
+STRATEGIES = pytest.mark.parametrize("strategy", ["high", "low", "random", "contiguous"])
 DRIVERS = pytest.mark.parametrize("driver", ["waves", "resident"])
 IN_THIS_PROCESS = {"processes": False, "threads": False}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import subprocess
 import sys
@@ -20,7 +21,7 @@ COLUMNS = (Column("few", 10, np.int64), Column("many", 2**19, np.uint32), Column
 @pytest.fixture
 def members():
     first = Segment.create()
-    return first, Segment.open(first.ticket, 1)
+    return [first, Segment.open(first.ticket, 1)]
 
 
 def give(segment, run, kind="kind", n_cleared=0):
@@ -62,7 +63,34 @@ def test_a_slot_is_used_again_once_nobody_refers_to_it(members):
     assert slot.address.row == row
     assert not slot.bytes[:16].any()
     assert second.find("one", "kind") is None, "its slot is another run's"
-    assert first.n_held() == 1
+
+
+def test_a_run_has_one_slot_of_a_kind(members):
+    first, second = members
+    slot = give(first, "one")
+    with pytest.raises(ValueError, match="run 'one' was given a slot for 'kind' before"):
+        give(first, "one")
+    twice = second.find("one", "kind"), second.find("one", "kind")
+    assert np.shares_memory(twice[0].bytes, twice[1].bytes)
+    row = slot.address.row
+    del slot, twice
+    gc.collect()
+    assert give(first, "two").address.row == row, "nobody refers to it, however often it was found"
+
+
+def test_memory_that_nobody_can_ask_for_is_given_back(members):
+    first, second = members
+    file = os.open(first.ticket.path, os.O_RDONLY)
+    kept = give(first, "kept").columns(COLUMNS)["many"]
+    give(first, "gone").bytes[:] = 1
+    kept[:] = 1
+    before = os.fstat(file).st_blocks
+    del first, second
+    members.clear()
+    gc.collect()
+    assert kept.all()
+    assert 512 * (before - os.fstat(file).st_blocks) >= 2**22
+    os.close(file)
 
 
 def test_a_reader_notices_that_a_slot_went_to_another_run(members):

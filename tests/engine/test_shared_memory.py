@@ -84,6 +84,25 @@ def test_targets_end_a_shared_search_at_their_level(kron12, two_workers, driver,
         assert np.array_equal(result.level, np.where(level <= wanted, level, -1))
 
 
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+@pytest.mark.parametrize("limits", ["depth", "targets"])
+def test_a_run_that_is_over_before_it_begins(exchange, kron12, two_workers, driver, limits):
+    placed = daskbfs.distribute(kron12, two_workers)
+    source = int(kron12.random_sources(1)[0])
+    options = {"depth": {"depth_limit": 0}, "targets": {"targets": [source]}}[limits]
+    result = daskbfs.bfs(placed, source, driver=driver, timeout=20, **options)
+    assert (result.reached, result.parent[source]) == (1, source)
+
+
+@pytest.mark.parametrize("driver", ["waves", "resident"])
+def test_a_run_that_is_not_wanted_ends_although_it_never_waits(kron12, two_workers, driver):
+    placed = daskbfs.distribute(kron12, two_workers)
+    daskbfs.pagerank(placed, iterations=1)
+    with pytest.raises(TimeoutError):
+        daskbfs.pagerank(placed, iterations=10**7, driver=driver, timeout=1)
+    until(lambda: not any(two_workers.processing().values()), seconds=10)
+
+
 def set_slow_reduce(seconds):
     """Let this worker take long to see what a level came to, after others have heard of it."""
     from daskbfs.algorithms.bfs.program import BFS

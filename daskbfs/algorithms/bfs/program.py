@@ -32,7 +32,7 @@ from daskbfs.algorithms.bfs.sliding import (
 from daskbfs.algorithms.bfs.state import SearchState
 from daskbfs.algorithms.bfs.steps import is_alone, search_kernels
 from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
-from daskbfs.engine.program import Part, SharedColumns
+from daskbfs.engine.program import KernelNeeds, Part, SharedColumns
 from daskbfs.graph.graph import Outline
 from daskbfs.kernels.frontier import first_orphan
 from daskbfs.kernels.threads import n_threads
@@ -103,23 +103,15 @@ class BFS:
         """All searches run the same kernels."""
         return self.algorithm
 
-    def warm_kernels(
-        self,
-        indptr_dtype: str,
-        n_partitions: int,
-        partitions: Sequence[Partition],
-        *,
-        shared: bool = False,
-    ) -> None:
+    def warm_kernels(self, needs: KernelNeeds) -> None:
         """Load the kernels of a search."""
         from daskbfs.algorithms.bfs.warmup import warm_kernels, warm_mirror, warm_shared
 
-        device = partitions[0].memory.device
-        warm_kernels(indptr_dtype, n_partitions, device)
-        if shared:
-            warm_shared(indptr_dtype, device)
-        if any(partition.mirror for partition in partitions):
-            warm_mirror(device)
+        warm_kernels(needs.indptr_dtype, needs.n_partitions, needs.device)
+        if needs.shared:
+            warm_shared(needs.indptr_dtype, needs.device)
+        if needs.mirrors:
+            warm_mirror(needs.device)
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:
         """Touch the memory of one search, and of results."""

@@ -102,6 +102,10 @@ def open_state(
 ) -> SharedSearchState:
     """Only the source and the padding rows are visited."""
     state = SharedSearchState(partition, columns)
+    if state.device is not None:
+        _open_on_device(partition, state.device, source)
+    if partition.mirror:  # the rows are their owner's
+        return state
     words = state.visited[partition.words]
     words[:] = 0
     words[-1] = ~np.uint64(0) << np.uint64(partition.n_rows % 64)
@@ -112,8 +116,6 @@ def open_state(
     if partition.number == 0:
         state.queue[0] = source
         state.end[0] = 1
-    if state.device is not None:
-        _open_on_device(partition, state.device, source)
     return state
 
 

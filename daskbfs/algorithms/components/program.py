@@ -25,7 +25,7 @@ from daskbfs.algorithms.components.forest import Pairs, join_pairs, most_frequen
 from daskbfs.cluster.segment import Column
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
-from daskbfs.engine.program import Part, SharedColumns
+from daskbfs.engine.program import KernelNeeds, Part, SharedColumns
 from daskbfs.engine.state import LevelState
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.engine.warmup import partitions_on, tiny_graph
@@ -109,16 +109,9 @@ class Components:
         """Its name: there is one way."""
         return "components"
 
-    def warm_kernels(
-        self,
-        indptr_dtype: str,
-        n_partitions: int,
-        partitions: Sequence[Partition],
-        *,
-        shared: bool = False,
-    ) -> None:
+    def warm_kernels(self, needs: KernelNeeds) -> None:
         """Load the kernels: the same where the forest is shared."""
-        warm_kernels(indptr_dtype, partitions[0].memory.device, n_partitions > 1)
+        warm_kernels(needs.indptr_dtype, needs.device, needs.n_partitions > 1)
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:
         """Nothing: a run writes to its memory three times."""
@@ -132,7 +125,7 @@ class Components:
         return Columns((), (Column("label", numbering.n_global, np.uint32),))
 
     def open_state(self, partition: Partition, columns: SharedColumns | None = None) -> ForestState:
-        """Room for a forest, in the partition's memory."""
+        """Memory for a forest, where the partition lives."""
         if partition.numbering.mirrored:
             raise ValueError(
                 "strategy 'mirror' has every row twice, and components are found from one of them: "

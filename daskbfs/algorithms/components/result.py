@@ -178,6 +178,7 @@ class ComponentsResult:
 
     def to_dict(self, n: int = 10) -> dict[str, Any]:
         """What ``daskbfs components --json`` writes of it, with the largest components."""
+        _ = self.component  # what it takes to fetch is told
         return {
             "driver": self.driver,
             "seconds": self.seconds,

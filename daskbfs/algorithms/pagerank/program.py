@@ -21,7 +21,7 @@ import numpy as np
 from daskbfs.cluster.segment import Column
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.exchange.shared_memory import Columns, MeetingPlace
-from daskbfs.engine.program import Part, SharedColumns
+from daskbfs.engine.program import KernelNeeds, Part, SharedColumns
 from daskbfs.engine.state import LevelState
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.engine.warmup import partitions_on, tiny_graph
@@ -140,16 +140,9 @@ class PageRank:
         shares = "equal" if self.ids is None else "personal"
         return f"pagerank-{np.dtype(self.dtype)}-{shares}"
 
-    def warm_kernels(
-        self,
-        indptr_dtype: str,
-        n_partitions: int,
-        partitions: Sequence[Partition],
-        *,
-        shared: bool = False,
-    ) -> None:
+    def warm_kernels(self, needs: KernelNeeds) -> None:
         """Load the kernels of an iteration: the same where contributions are shared."""
-        warm_kernels(indptr_dtype, partitions[0].memory.device, self.dtype, self.ids is None)
+        warm_kernels(needs.indptr_dtype, needs.device, self.dtype, self.ids is None)
 
     def touch_memory(self, partitions: Sequence[Partition]) -> None:
         """Nothing: iterations write to the same arrays again and again."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from daskbfs.cluster.threads import Share
 from daskbfs.engine.exchange.mail import Attempt
-from daskbfs.engine.program import Program
+from daskbfs.engine.program import KernelNeeds, Program
 from daskbfs.engine.results import LocalResult
 from daskbfs.engine.superstep import run_in_place
 from daskbfs.graph.graph import Graph, Outline
@@ -52,7 +52,7 @@ class WholeGraph:
 
     async def warm(self, program: Program) -> None:
         """Load a program's kernels, once in this process."""
-        program.warm_kernels(str(self.partition.out.indptr.dtype), 1, [self.partition])
+        program.warm_kernels(KernelNeeds.of([self.partition]))
 
     def expect_waves(self, algorithm: str, n: int) -> None:
         """Nothing is prepared ahead here."""

@@ -14,7 +14,8 @@ from distributed import Status, get_worker, secede
 
 from daskbfs import config
 
-_LOOK_SECONDS = 0.5  # how often a waiting task asks whether it is still wanted
+LOOK_SECONDS = 0.5
+"""How often a task asks whether it is still wanted."""
 
 
 class Abandoned(RuntimeError):
@@ -25,10 +26,15 @@ def wait_politely(is_there: Callable[[float], bool], *, patient: bool = True) ->
     """Wait until ``is_there(seconds)`` says so, which itself waits for so long at most."""
     seconds = config.get("waves.patience-seconds") if patient else 0.0
     while not is_there(seconds):
-        if not _is_wanted():
-            raise Abandoned("the run was cancelled")
+        require_wanted()
         _let_others_in()
-        seconds = _LOOK_SECONDS
+        seconds = LOOK_SECONDS
+
+
+def require_wanted() -> None:
+    """Raise Abandoned where the result of the current task is not wanted any more."""
+    if not _is_wanted():
+        raise Abandoned("the run was cancelled")
 
 
 def is_leaving(worker: Any) -> bool:

@@ -16,8 +16,8 @@ import numpy as np
 from daskbfs.kernels.bitmap import EMPTY, ONE, atomic_add, atomic_or
 from daskbfs.kernels.compile import inlined, kernel
 from daskbfs.kernels.cpu.clock import seconds_now
-from daskbfs.kernels.cpu.lookups import bit_of_word
-from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS
+from daskbfs.kernels.cpu.lookups import bit_of_word, name_of
+from daskbfs.kernels.cpu.outbox import OUTBOX_ROWS, append
 from daskbfs.kernels.meeting import MET, line_of, say, wait_for_all
 
 _1 = np.uint32(1)
@@ -55,9 +55,7 @@ def mark_own(queue, first, words):
 @kernel
 def append_found(found, n, queue, end):
     """Append the first ``n`` vertices found to the queue that all push on."""
-    place = np.uint64(atomic_add(end, 0, n))
-    for i in range(np.uint64(n)):
-        queue[place + i] = found[i]
+    append(queue, end, found, np.uint64(n))
 
 
 @kernel
@@ -82,13 +80,6 @@ def publish(found, found_by, parent, visited, queue, end, mean_degree, degree):
 
 
 @inlined
-def _flush(queue, end, outbox, n):
-    place = np.uint64(atomic_add(end, 0, np.int64(n)))
-    for i in range(n):
-        queue[place + i] = outbox[i]
-
-
-@inlined
 def _search_own(
     begin, end_, indptr, indices, vertex, mean_degree, degree, own_first, n_own, parent, visited,
     queue, end, outbox,
@@ -103,7 +94,7 @@ def _search_own(
             continue
         first, last = np.uint64(indptr[row]), np.uint64(indptr[row + _1])
         examined += last - first
-        parent_vertex = vertex[row]
+        parent_vertex = name_of(vertex, row)
         for e in range(first, last):
             u = indices[e]
             w = u >> np.uint32(6)
@@ -115,9 +106,9 @@ def _search_own(
                 kept += ONE
                 n_found += 1
                 if kept == OUTBOX_ROWS:
-                    _flush(queue, end, outbox, kept)
+                    append(queue, end, outbox, kept)
                     kept = EMPTY
-    _flush(queue, end, outbox, kept)
+    append(queue, end, outbox, kept)
     return n_found, arcs, np.int64(examined)
 
 
