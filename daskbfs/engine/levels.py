@@ -20,7 +20,7 @@ from daskbfs.cluster.threads import Share
 from daskbfs.distribution.sharing import Sharing
 from daskbfs.engine.exchange.mail import Attempt, Mailbox, Mailboxes
 from daskbfs.engine.exchange.shared_memory import MeetingPlace, SharedRun, join_run
-from daskbfs.engine.exchange.waiting import LOOK_SECONDS, require_wanted, wait_politely
+from daskbfs.engine.exchange.waiting import LOOK_SECONDS, wait_politely
 from daskbfs.engine.program import Part, Program
 from daskbfs.engine.superstep import (
     Account,
@@ -291,7 +291,7 @@ class LevelsByMemory:
         next_look = time.perf_counter() + LOOK_SECONDS
         while not over and not states.done:
             if time.perf_counter() > next_look:  # where nobody ever waits for long
-                require_wanted()
+                place.check()
                 next_look = time.perf_counter() + LOOK_SECONDS
             replies, works, taken = self._compute_level()
             over = place.is_over

@@ -19,7 +19,7 @@ from daskbfs import config
 from daskbfs.cluster.segment import Column, Segment, Slot, SlotAddress, begins
 from daskbfs.distribution.sharing import Holders, Sharing
 from daskbfs.engine.exchange.mail import Attempt, Mailbox
-from daskbfs.engine.exchange.waiting import wait_politely
+from daskbfs.engine.exchange.waiting import require_wanted, wait_politely
 from daskbfs.kernels import meeting
 from daskbfs.kernels.threads import spins
 from daskbfs.machine import hardware
@@ -71,7 +71,7 @@ class MeetingPlace:
         self.is_over = False
         """Whether the coordinator ended the wave in the last turn."""
         self.check = check
-        """Raises the error that has ended the attempt, where there is one."""
+        """Raises the error that has ended the attempt, or that it is not wanted any more."""
         self._heard = np.empty((n_partitions, meeting.N_SAID))
 
     def tell_and_hear(self, lines: Sequence[Line]) -> np.ndarray:
@@ -166,7 +166,12 @@ def join_run(
         arrays |= result.columns(columns.result)
         values = SharedValues(result.address, columns.result[0])
     n_workers = len(attempt.workers)
-    there = MeetingPlace(arrays.pop("place"), mine, n_partitions, n_workers, box.check)
+
+    def check() -> None:
+        box.check()
+        require_wanted()
+
+    there = MeetingPlace(arrays.pop("place"), mine, n_partitions, n_workers, check)
     return SharedRun(arrays, there, values, sharing.holders, sharing.together)
 
 
