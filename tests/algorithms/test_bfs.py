@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -276,6 +278,22 @@ def test_real_graphs_have_the_levels_that_others_computed(data, reference):
             assert sizes == facts["histogram"], (name, source)
             assert (result.reached, result.levels.n_levels) == (facts["reached"], facts["levels"])
             daskbfs.validate(graph, int(source), result.parent, result.level)
+
+
+@pytest.mark.parametrize("scale", [1, 10**10])
+def test_levels_come_from_parents_where_the_rest_is_lost(scale):
+    edges = np.array([(0, 1), (1, 2), (2, 3), (1, 4), (6, 7)]) * scale
+    graph = daskbfs.from_edges(edges)
+    expected, result = (daskbfs.bfs(graph, 0) for _ in range(2))
+    _ = result.parent
+
+    def fail():
+        raise RuntimeError("the result is lost")
+
+    result.__dict__.pop("_found", None)
+    result._tree = replace(result._tree, result=SimpleNamespace(fetch=fail))
+    assert np.array_equal(result.level, expected.level)
+    assert (result.reached, result.edges) == (expected.reached, expected.edges)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from daskbfs.dashboard import page_link
 from daskbfs.dashboard.view import PANES
 from tests.support.browser import Page, chromium
 from tests.support.crew import Crew
+from tests.support.exchange import exchange_by
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("on_the_cluster")]
 
@@ -186,6 +187,7 @@ def test_a_running_search_is_seen_before_it_ends(browser):
     path = daskbfs.from_edges(np.arange(1500)[:, None] + [0, 1], name="path")
     with (
         dask.config.set({"daskbfs.telemetry.levels": 800}),
+        exchange_by("mail"),  # which takes long
         daskbfs.local_cluster(2) as cluster,
         cluster.get_client() as client,
     ):

@@ -15,7 +15,7 @@ from distributed import Client
 
 import daskbfs
 from tests.support.checks import check
-from tests.support.crew import Crew, free_port, left_behind
+from tests.support.crew import Crew, free_port, left_behind, until
 from tests.support.losses import (
     KILL_SECONDS,
     STOP_SECONDS,
@@ -126,7 +126,7 @@ def test_a_nannys_worker_is_restarted_and_used_again(kron14):
             os.kill(pid, signal.SIGKILL)
         result, seconds = timed_search(placed, source)
         check(kron14, source, result)
-        assert seconds < 12
+        assert seconds < 40, "two processes start anew, perhaps beside other work"
 
 
 def test_a_restarted_cluster_gets_its_graph_again(kron14):
@@ -304,6 +304,7 @@ def test_a_campaign_of_forty_kills(crew, kron14, capsys):
         longest = max(longest, seconds)
         assert seconds < KILL_SECONDS + 1.0
         del result
+        until(lambda: victim not in crew.client.nthreads())
     assert left_behind(crew.client, placed.placed_partitions) == ([], [])
     with capsys.disabled():
         print(f"\n40 kills, 0 wrong, 0 hangs, 0 states left; longest search {longest:.2f} s")

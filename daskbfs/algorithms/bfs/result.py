@@ -128,9 +128,25 @@ class BFSResult:
     @cached_property
     def _found(self) -> np.ndarray | None:
         """By global id, the parent as a vertex index; NONE where unreached."""
+        if self._tree.result is None:
+            return None
         start = time.perf_counter()
-        found = None if self._tree.result is None else self._tree.result.fetch()
+        try:
+            found = self._tree.result.fetch()
+        except RuntimeError:  # it is lost
+            if "parent" not in self.__dict__:
+                raise
+            found = self._find_again()
         self.fetch_seconds += time.perf_counter() - start
+        return found
+
+    def _find_again(self) -> np.ndarray:
+        """The same from ``parent``, which was fetched before workers were lost."""
+        place, ids = self._tree.place, self.graph.ids.values
+        reached = np.flatnonzero(self.parent >= 0)
+        parent = self.parent[reached]
+        found = np.full(int(place.max()) + 1, NONE, np.uint32)
+        found[place[reached]] = parent if ids is None else np.searchsorted(ids, parent)
         return found
 
     @cached_property
