@@ -7,6 +7,7 @@ from .algorithms.components.api import connected_components as connected_compone
 from .algorithms.components.result import ComponentsResult as ComponentsResult
 from .algorithms.pagerank.api import pagerank as pagerank
 from .algorithms.pagerank.result import PageRankResult as PageRankResult
+from .algorithms.paths.api import shortest_path as shortest_path
 from .cluster.hybrid import HybridCluster as HybridCluster
 from .cluster.local import local_cluster as local_cluster
 from .cluster.tuning import tune as tune

@@ -19,6 +19,7 @@ from daskbfs.cli.doctor import doctor
 from daskbfs.cli.graph500 import graph500
 from daskbfs.cli.pagerank import pagerank
 from daskbfs.cli.partition import partition
+from daskbfs.cli.path import path
 from daskbfs.cli.report import report
 from daskbfs.cli.run import run
 
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 for command in (
-    run, pagerank, components, graph500, compare, compare_runs, convert, partition, report,
-    calibrate, cluster, doctor, completion,
+    run, pagerank, components, path, graph500, compare, compare_runs, convert, partition,
+    report, calibrate, cluster, doctor, completion,
 ):  # fmt: skip
     main.add_command(command)
