@@ -5,8 +5,12 @@ from .algorithms.bfs.api import bfs as bfs
 from .algorithms.bfs.result import BFSResult as BFSResult
 from .algorithms.components.api import connected_components as connected_components
 from .algorithms.components.result import ComponentsResult as ComponentsResult
+from .algorithms.diameter.api import diameter as diameter
+from .algorithms.diameter.api import eccentricity as eccentricity
+from .algorithms.diameter.result import DiameterResult as DiameterResult
 from .algorithms.pagerank.api import pagerank as pagerank
 from .algorithms.pagerank.result import PageRankResult as PageRankResult
+from .algorithms.paths.api import shortest_path as shortest_path
 from .cluster.hybrid import HybridCluster as HybridCluster
 from .cluster.local import local_cluster as local_cluster
 from .cluster.tuning import tune as tune

@@ -17,7 +17,9 @@ from typing import Any, ParamSpec, TypeVar
 from daskbfs import dashboard
 from daskbfs.algorithms.bfs import api as bfs_api
 from daskbfs.algorithms.components import api as components_api
+from daskbfs.algorithms.diameter import api as diameter_api
 from daskbfs.algorithms.pagerank import api as pagerank_api
+from daskbfs.algorithms.paths import api as paths_api
 from daskbfs.cluster import tuning
 from daskbfs.distribution import distributed_graph
 
@@ -39,6 +41,9 @@ def _make_async(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]
 bfs = _make_async(bfs_api.bfs)
 connected_components = _make_async(components_api.connected_components)
 pagerank = _make_async(pagerank_api.pagerank)
+diameter = _make_async(diameter_api.diameter)
+eccentricity = _make_async(diameter_api.eccentricity)
+shortest_path = _make_async(paths_api.shortest_path)
 distribute = _make_async(distributed_graph.distribute)
 tune = _make_async(tuning.tune)
 install_dashboard = _make_async(dashboard.install_dashboard)

@@ -22,6 +22,8 @@ reveal_type(result)
 reveal_type(result.reached)
 reveal_type(daskbfs.pagerank(graph))
 reveal_type(daskbfs.connected_components(graph))
+reveal_type(daskbfs.diameter(graph))
+reveal_type(daskbfs.eccentricity(graph, 0))
 placed = daskbfs.distribute(graph)
 reveal_type(placed)
 reveal_type(placed.n_partitions)
@@ -33,6 +35,7 @@ async def search() -> int:
     reveal_type(awaited)
     reveal_type(await asynchronous.distribute("kron:10"))
     reveal_type(await asynchronous.connected_components(placed))
+    reveal_type(await asynchronous.diameter(placed))
     return awaited.reached
 
 
@@ -43,10 +46,12 @@ EXPECTED = [
     "daskbfs.algorithms.bfs.result.BFSResult", "int",
     "daskbfs.algorithms.pagerank.result.PageRankResult",
     "daskbfs.algorithms.components.result.ComponentsResult",
+    "daskbfs.algorithms.diameter.result.DiameterResult", "int",
     "daskbfs.distribution.distributed_graph.DistributedGraph", "int",
     "daskbfs.algorithms.bfs.result.BFSResult",
     "daskbfs.distribution.distributed_graph.DistributedGraph",
     "daskbfs.algorithms.components.result.ComponentsResult",
+    "daskbfs.algorithms.diameter.result.DiameterResult",
 ]  # fmt: skip
 
 

@@ -15,10 +15,12 @@ from daskbfs.cli.compare_runs import compare_runs
 from daskbfs.cli.completion import completion
 from daskbfs.cli.components import components
 from daskbfs.cli.convert import convert
+from daskbfs.cli.diameter import diameter
 from daskbfs.cli.doctor import doctor
 from daskbfs.cli.graph500 import graph500
 from daskbfs.cli.pagerank import pagerank
 from daskbfs.cli.partition import partition
+from daskbfs.cli.path import path
 from daskbfs.cli.report import report
 from daskbfs.cli.run import run
 
@@ -44,7 +46,7 @@ def main() -> None:
 
 
 for command in (
-    run, pagerank, components, graph500, compare, compare_runs, convert, partition, report,
-    calibrate, cluster, doctor, completion,
+    run, pagerank, components, diameter, path, graph500, compare, compare_runs, convert, partition,
+    report, calibrate, cluster, doctor, completion,
 ):  # fmt: skip
     main.add_command(command)

@@ -12,126 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import chain
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from daskbfs.algorithms.bfs.api import bfs
-from daskbfs.algorithms.components.api import connected_components as find_components
 from daskbfs.algorithms.pagerank.api import pagerank as rank
-from daskbfs.graph.graph import Graph
-from daskbfs.interop.convert import from_edges
+from daskbfs.interop.networkx_graph import Adjacency, BackendGraph
 from daskbfs.kernels.serial_bfs import walk
 
 _EVERY_LEVEL = np.iinfo(np.int32).max
-_DASKBFS = "daskbfs"
-
-
-@dataclass(frozen=True, slots=True)
-class Adjacency:
-    """Neighbours of each node in networkx's order, nodes by their places in the graph."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-
-    @classmethod
-    def of(cls, rows: Mapping[Any, Mapping[Any, Any]], places: Mapping[Any, int]) -> Adjacency:
-        """Of a dict of dicts."""
-        indptr = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, rows.values()), np.int64, len(rows)), out=indptr[1:])
-        tails = map(places.__getitem__, chain.from_iterable(rows.values()))
-        return cls(indptr, np.fromiter(tails, np.uint32, int(indptr[-1])))
-
-    @property
-    def heads(self) -> np.ndarray:
-        """The node that each neighbour is one of."""
-        degree = np.diff(self.indptr)
-        return np.repeat(np.arange(degree.size, dtype=np.uint32), degree)
-
-
-@dataclass
-class BackendGraph:
-    """A graph as networkx's functions get it here."""
-
-    nodes: list[Any]
-    successors: Adjacency
-    predecessors: Adjacency
-    """Those of an undirected graph are its successors."""
-    multigraph: bool
-    parallel: bool
-    """Whether some edge stands beside another."""
-    weights: dict[str, bool]
-    """Attributes of edges that were looked at: whether one is not 1."""
-    attributes: dict[str, Any] = field(default_factory=dict)
-    __networkx_backend__ = _DASKBFS
-
-    def is_directed(self) -> bool:
-        return self.predecessors is not self.successors
-
-    def is_multigraph(self) -> bool:
-        return self.multigraph
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    def __contains__(self, node: Any) -> bool:
-        try:
-            return node in self.places
-        except TypeError:  # a list, say, can be no node
-            return False
-
-    @cached_property
-    def places(self) -> dict[Any, int]:
-        """The place of each node."""
-        return {node: place for place, node in enumerate(self.nodes)}
-
-    @property
-    def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Heads and tails by place; undirected edges once."""
-        heads, tails = self.successors.heads, self.successors.indices
-        if self.is_directed():
-            return heads, tails
-        once = heads <= tails
-        return heads[once], tails[once]
-
-    @cached_property
-    def graph(self) -> Graph:
-        """What is searched."""
-        return from_edges(
-            self.edges,
-            directed=self.is_directed(),
-            n_vertices=len(self),
-            name=str(self.attributes.get("name") or "networkx"),
-        )
-
-    def place(self, node: Any, error: type[Exception], message: str) -> int:
-        """The place of a node; networkx's error where there is none."""
-        try:
-            return self.places[node]
-        except KeyError:
-            raise error(message) from None
-
-    def level(self, source: int, depth_limit: int | None = None) -> np.ndarray:
-        """Distances from a node, -1 where it cannot reach."""
-        driver = nx.config.backends[_DASKBFS].driver
-        found: np.ndarray = bfs(self.graph, source, driver=driver, depth_limit=depth_limit).level
-        return found
-
-    @cached_property
-    def component(self) -> np.ndarray:
-        """The first node, by its place, of each node's component."""
-        driver = nx.config.backends[_DASKBFS].driver
-        found: np.ndarray = find_components(self.graph, driver=driver).component
-        return found
-
-    def nodes_at(self, places: np.ndarray) -> list[Any]:
-        """The nodes at some places."""
-        nodes = self.nodes
-        return [nodes[place] for place in places.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +271,43 @@ def is_weakly_connected(G: BackendGraph) -> bool:
     return _is_connected(G)
 
 
+def eccentricity(G: BackendGraph, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
+    """As networkx's, without weights; a search for each node."""
+    if sp is not None or weight is not None:
+        raise NotImplementedError("daskbfs knows neither sp nor weights of distances")
+    if v in G:
+        return _eccentricity(G, v)
+    if v is not None and not isinstance(v, Iterable):
+        raise nx.NetworkXError(f"Node {v} is not in the graph.")
+    nodes = G.nodes if v is None else [node for node in v if node in G]
+    return {node: _eccentricity(G, node) for node in nodes}
+
+
+def _eccentricity(graph: BackendGraph, node: Any) -> int:
+    level = graph.level(graph.places[node])
+    if level.min() < 0:
+        raise _infinite(graph)
+    return int(level.max())
+
+
+def _infinite(graph: BackendGraph) -> Exception:
+    """Networkx's error where some node does not reach all others."""
+    kind = "digraph is not strongly" if graph.is_directed() else "graph is not"
+    return nx.NetworkXError(f"Found infinite path length because the {kind} connected")
+
+
+def diameter(G: BackendGraph, e: Any = None, usebounds: bool = False, weight: Any = None) -> int:
+    """As networkx's, without weights; always by bounds where the graph is undirected."""
+    if weight is not None:
+        raise NotImplementedError("daskbfs knows no weights of distances")
+    if e is not None or G.is_directed() or len(G) == 0:
+        return max((eccentricity(G) if e is None else e).values())
+    if not _is_connected(G):
+        said = "Cannot compute metric because graph is not connected."
+        raise nx.NetworkXError(said) if usebounds else _infinite(G)
+    return G.diameter()
+
+
 def pagerank(
     G: BackendGraph,
     alpha: float = 0.85,
@@ -418,7 +346,7 @@ def pagerank(
             tolerance=tol,
             max_iterations=max_iter,
             personalization=weights,
-            driver=nx.config.backends[_DASKBFS].driver,
+            driver=G.driver,
         )
     except RuntimeError as error:
         raise nx.PowerIterationFailedConvergence(max_iter) from error

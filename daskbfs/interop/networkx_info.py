@@ -15,6 +15,8 @@ _FUNCTIONS = {
     "bfs_tree": f"{_SEARCHES} `sort_neighbors` is not supported.",
     "connected_components": _COMPONENTS,
     "descendants_at_distance": _LEVELS,
+    "diameter": "Weights are not supported. Bounds rule out most nodes, whatever `usebounds` says.",
+    "eccentricity": "A search for each node. `sp` and weights are not supported.",
     "is_connected": _COMPONENTS,
     "is_weakly_connected": _COMPONENTS,
     "node_connected_component": _COMPONENTS,
@@ -33,7 +35,8 @@ def get_info() -> dict[str, Any]:
         "backend_name": "daskbfs",
         "project": "daskbfs",
         "package": "daskbfs",
-        "short_summary": "Breadth-first search, components and PageRank, by all cores or on Dask.",
+        "short_summary": "Breadth-first search, components, diameter, PageRank, by all cores or on "
+        "Dask.",
         "functions": {name: {"additional_docs": docs} for name, docs in _FUNCTIONS.items()},
         "default_config": {"driver": "direct"},
     }

@@ -9,7 +9,13 @@ import sys
 
 def test_the_tests_of_networkx_pass(tmp_path):
     """Those of the packages whose functions we have; what we lack falls back to networkx."""
-    packages = ("traversal", "components", "link_analysis", "shortest_paths.tests")
+    packages = (
+        "traversal",
+        "components",
+        "link_analysis",
+        "shortest_paths.tests",
+        "tests.test_distance_measures",
+    )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs"]
         + [f"networkx.algorithms.{package}" for package in packages],

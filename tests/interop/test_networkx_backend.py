@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import daskbfs
-from daskbfs.interop import networkx_backend
+from daskbfs.interop import networkx_backend, networkx_graph
 from daskbfs.interop.networkx_info import get_info
 
 nx.config.warnings_to_ignore.add("cache")
@@ -96,6 +96,19 @@ def test_components_are_those_of_networkx(graph, which):
     assert theirs == ours
 
 
+@given(graphs(), st.integers(0, 100))
+def test_eccentricities_and_diameters_are_those_of_networkx(graph, which):
+    node = list(graph)[which % len(graph)]
+    for v in (None, node, [node, "stranger"], list(graph)[:3]):
+        theirs, ours = both(nx.eccentricity, graph, v)
+        assert theirs == ours
+    for options in ({}, {"e": {node: 3}}):
+        theirs, ours = both(nx.diameter, graph, **options)
+        assert theirs == ours
+    theirs, ours = both(nx.diameter, graph, usebounds=True)
+    assert theirs == ours
+
+
 @given(graphs(kinds=(nx.Graph, nx.DiGraph)), st.lists(st.integers(1, 5), max_size=4))
 def test_ranks_are_those_of_networkx(graph, weights):
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
@@ -116,7 +129,7 @@ def test_components_are_found_once(monkeypatch):
         found.append(args)
         return daskbfs.connected_components(*args, **kwargs)
 
-    monkeypatch.setattr(networkx_backend, "find_components", counted)
+    monkeypatch.setattr(networkx_graph, "find_components", counted)
     converted = networkx_backend.convert_from_nx(graph)
     sizes = [len(one) for one in networkx_backend.connected_components(converted)]
     assert sizes == [3, 40, 1, 2, 1]
@@ -133,6 +146,8 @@ def test_components_are_found_once(monkeypatch):
         (nx.single_source_shortest_path_length, ("stranger",)),
         (nx.descendants_at_distance, ("stranger", 1)),
         (nx.node_connected_component, ("stranger",)),
+        (nx.eccentricity, (7,)),
+        (nx.eccentricity, ()),
         (nx.connected_components, ()),
         (nx.is_connected, ()),
         (nx.weakly_connected_components, ()),
@@ -166,6 +181,17 @@ def test_what_our_pagerank_does_not_know_is_left_to_networkx(change, options):
     expected = nx.pagerank(graph, backend="networkx", **options)
     with nx.config(backend_priority=["daskbfs"], fallback_to_nx=True):
         assert nx.pagerank(graph, **options) == expected
+
+
+def test_weights_of_distances_are_left_to_networkx():
+    graph = nx.path_graph(4)
+    graph.add_edge(0, 1, weight=5)
+    for function in (nx.diameter, nx.eccentricity):
+        with pytest.raises(NotImplementedError, match="daskbfs"):
+            function(graph, weight="weight", backend="daskbfs")
+    with nx.config(backend_priority=["daskbfs"], fallback_to_nx=True):
+        assert nx.diameter(graph, weight="weight") == 7
+        assert nx.diameter(graph) == 3
 
 
 def test_weights_that_nobody_looked_at_are_not_left_out():

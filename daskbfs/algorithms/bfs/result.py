@@ -165,6 +165,28 @@ class BFSResult:
         out[graph.ids.index(self.source)] = 0
         return out
 
+    def path(self, vertex: int) -> np.ndarray:
+        """A shortest path from the source to a vertex: all vertices on it, both ends included.
+
+        >>> import daskbfs
+        >>> result = daskbfs.bfs(daskbfs.from_edges([(10, 20), (20, 40), (50, 60)]), source=10)
+        >>> result.path(40).tolist()
+        [10, 20, 40]
+        """
+        vertex = self.graph.vertex(vertex)
+        if not self.has_reached(vertex):
+            limit = "" if self.last_level is None else f" within {self.last_level} levels"
+            raise ValueError(f"vertex {vertex} was not reached from {self.source}{limit}: no path")
+        parent, index = self.parent, self.graph.ids.index
+        path = [vertex]
+        while path[-1] != self.source:
+            path.append(int(parent[index(path[-1])]))
+        return np.array(path[::-1], parent.dtype)
+
+    def has_reached(self, vertex: int) -> bool:
+        """Whether the search reached a vertex."""
+        return bool(self.parent[self.graph.ids.index(self.graph.vertex(vertex))] >= 0)
+
     def fetch(self) -> Any:
         """Bring ``parent`` to this process; returns the result itself.
 

@@ -1,0 +1,1 @@
+"""Diameter and eccentricities: the functions, the bounds behind them, and what they return."""

@@ -1,0 +1,43 @@
+"""Algorithms that are several runs, one after the other, on any client.
+
+Such an algorithm is a generator: it yields the calls that it wants made, is sent what each
+returned, and returns its own result. So it is written once for both kinds of clients.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Calls = Generator[Callable[[], Any], Any, T]
+
+
+def run_sequence(calls: Calls[T]) -> T:
+    """Make the calls, and return what comes of them; with an asynchronous client, to be awaited."""
+    value = None
+    while True:
+        try:
+            call = calls.send(value)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        value = call()
+        if inspect.isawaitable(value):
+            rest: T = _await_sequence(calls, value)  # type: ignore[assignment]
+            return rest
+
+
+async def _await_sequence(calls: Calls[T], first: Awaitable[Any]) -> T:
+    """Make the calls that come after one that is to be awaited."""
+    value = await first
+    while True:
+        try:
+            call = calls.send(value)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        value = call()
+        if inspect.isawaitable(value):
+            value = await value
