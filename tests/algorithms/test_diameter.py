@@ -177,6 +177,7 @@ def test_bad_input(kron12):
         daskbfs.diameter("kron:5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 def test_two_workers_find_the_same(exchange, two_workers, driver):
     edges = np.random.default_rng(1).integers(0, 400, size=(500, 2))

@@ -94,6 +94,7 @@ def test_a_run_that_is_over_before_it_begins(exchange, kron12, two_workers, driv
     assert (result.reached, result.parent[source]) == (1, source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 def test_a_run_that_is_not_wanted_ends_although_it_never_waits(kron12, two_workers, driver):
     placed = daskbfs.distribute(kron12, two_workers)
@@ -118,6 +119,7 @@ def set_slow_reduce(seconds):
     BFS.reduce = reduce if seconds else quick
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", ["waves", "resident"])
 @pytest.mark.parametrize("slow", [0, 1])
 def test_a_worker_settles_only_when_its_own_levels_are_over(kron12, two_workers, driver, slow):
