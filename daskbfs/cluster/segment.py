@@ -45,7 +45,9 @@ _RUN, _HELD_BY, _FIRST, _N_BYTES, _KIND = range(5)  # words of a slot's row
 _ROW_WORDS = 8
 _HEAD_BYTES = 8 * (_ROWS + _MOST_SLOTS * _ROW_WORDS)
 _PAGE = 2**16  # as large as any system's
-_HUGE_PAGE = 2**21  # what large arrays begin and end at: their memory is in pages of that size then
+_HUGE_PAGE = (
+    2**21
+)  # what large arrays begin and end at, so that a system may use pages of that size
 _LOOK_SECONDS = 50e-6  # between two looks for a slot that is about to be given
 
 
@@ -62,8 +64,8 @@ class Column(NamedTuple):
         return self.size * np.dtype(self.dtype).itemsize
 
 
-def begins(columns: Sequence[Column]) -> list[int]:
-    """Where each of some columns begins if one follows the other; and where the last one ends."""
+def place_columns(columns: Sequence[Column]) -> list[int]:
+    """Return where each column begins if one follows the other, and where the last one ends."""
     places, end = [], 0
     for column in columns:
         places.append(_whole_pages(end, column.nbytes))
@@ -261,7 +263,7 @@ class Slot:
         """Its arrays, by name."""
         return {
             column.name: self.bytes[first : first + column.nbytes].view(column.dtype)
-            for column, first in zip(columns, begins(columns), strict=False)
+            for column, first in zip(columns, place_columns(columns), strict=False)
         }
 
 
@@ -342,7 +344,7 @@ def _whole_pages(n_bytes: int, of: int) -> int:
 
 
 def _map(descriptor: int, n_bytes: int, first: int) -> mmap.mmap:
-    """Map memory, in large pages where the system has such: searches look everywhere in it."""
+    """Map memory, and ask for large pages, which few systems have for shared memory."""
     memory = mmap.mmap(descriptor, n_bytes, offset=first)
     with contextlib.suppress(OSError, AttributeError):
         memory.madvise(mmap.MADV_HUGEPAGE)

@@ -244,10 +244,8 @@ async def place_partitions(
     try:
         check_memory(placed, kept, now)
         await wait_unless_lost(client, placed.processes, _place_rows(placed, kept, progress))
-    except BaseException:
-        placed.release_unshared(
-            before
-        )  # the caller may keep the error, and so this frame, for long
+    except BaseException:  # the caller may keep the error, and so this frame, for long
+        placed.release_unshared(before)
         raise
     placed.reporter = await reporter_for(client)
     if placed.reporter is not None:
@@ -347,7 +345,7 @@ async def _place_numberings(placed: PlacedPartitions, kept: _Kept) -> None:
             workers=[worker],
             pure=False,
         )
-        if member == 0:
+        if ticket is not None and member == 0:  # others find what it stores
             await wait_all([placed.numberings[worker]])
 
 

@@ -16,7 +16,7 @@ from distributed import Client, Future
 
 from daskbfs import config
 from daskbfs.cluster.futures import new_run, wait_all
-from daskbfs.cluster.segment import MOST_WORKERS, Column, Segment, Ticket, begins
+from daskbfs.cluster.segment import MOST_WORKERS, Column, Segment, Ticket, place_columns
 from daskbfs.kernels.meeting import can_meet
 from daskbfs.names import Device
 from daskbfs.partition.pinned import Pinned
@@ -45,7 +45,7 @@ class Sharing(Pinned):
 def store_arrays(segment: Segment, values: Mapping[str, Any]) -> dict[str, Any]:
     """The same values, the arrays among them where other workers find them."""
     columns = _columns(describe_arrays(values))
-    slot = segment.give(_NUMBERING, _NUMBERING, begins(columns)[-1])
+    slot = segment.give(_NUMBERING, _NUMBERING, place_columns(columns)[-1])
     arrays = slot.columns(columns)
     for name, array in arrays.items():
         array[:] = values[name]

@@ -99,9 +99,9 @@ class RunStates(AttemptStates):
         account = Account(
             exchanges=True, watcher=watcher_for(attempt.about) if coordinates else None
         )
-        columns = None if sharing is None else program.share(partitions[0].numbering)
         shared: SharedRun | None = None
-        if sharing is not None and columns is not None:
+        if sharing is not None:
+            columns = program.share(partitions[0].numbering)
             mine = [partition.number for partition in partitions]
             shared = join_run(sharing, columns, program.variant, attempt, box, mine)
         states = cls(
@@ -350,7 +350,6 @@ def run_as_shared(
     """
     numbering = partitions[0].numbering
     columns = program.share(numbering)
-    assert columns is not None
     arrays = {c.name: np.zeros(c.size, c.dtype) for c in (*columns.work, *columns.result)}
     mine = [partition.number for partition in partitions]
     words = np.zeros(meeting.n_words(len(mine)), np.int64)

@@ -78,8 +78,8 @@ class Program(Protocol):
     def first_message(self, numbering: Numbering) -> Any:
         """The message that starts the first superstep."""
 
-    def share(self, numbering: Numbering) -> Columns | None:
-        """What a run's partitions share where they are on one host; None: they cannot."""
+    def share(self, numbering: Numbering) -> Columns:
+        """What a run's partitions share where they are on one host."""
 
     def open_state(self, partition: Partition, columns: SharedColumns | None = None) -> LevelState:
         """The state of one attempt on one partition, with what it shares with others."""

@@ -93,7 +93,7 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
             warm_worker,
             program,
             placed.held_by(worker),
-            bool(placed.sharings) and program.share(placed.numbering) is not None,
+            bool(placed.sharings),
             workers=[worker],
             key=("warm_worker", new_run()),
         )
@@ -118,10 +118,9 @@ async def warm_workers(placed: PlacedPartitions, program: Program) -> None:
 
 async def _touch_shared(placed: PlacedPartitions, program: Program) -> None:
     """Have the memory that runs share in place on every worker; the first one makes it."""
-    columns = program.share(placed.numbering)
-    if not placed.sharings or columns is None:
+    if not placed.sharings:
         return
-    run = new_run()
+    columns, run = program.share(placed.numbering), new_run()
     touched: list[Future] = []
     first, *others = placed.placement.workers
     for workers in ([first], others):

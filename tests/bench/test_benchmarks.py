@@ -20,6 +20,34 @@ def bfs(indptr, indices, first, n, source, state, visited):
 
 
 @pytest.mark.slow
+def test_the_benchmark_of_workers_times_every_way(tmp_path):
+    words = [
+        "kron:8",
+        "path:20",
+        "--rounds",
+        "1",
+        "--sources",
+        "2",
+        "--quiet",
+        "--json",
+        "out.json",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "daskbfs.bench.workers", *words],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    kron, path = json.loads((tmp_path / "out.json").read_text())["rows"]
+    ways = ["direct", "1 worker", "2 workers, resident", "2 workers, waves"]
+    assert list(kron["seconds"]) == list(path["seconds"]) == ways
+    assert [len(times) for times in kron["seconds"].values()] == [2] * 4
+    assert min(min(times) for times in path["seconds"].values()) > 0
+
+
+@pytest.mark.slow
 def test_the_kernel_benchmark_writes_its_figures(tmp_path):
     (tmp_path / "reference_search.py").write_text(REFERENCE)
     words = [

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from daskbfs.cluster.segment import Column, ReadSlots, Segment, begins
+from daskbfs.cluster.segment import Column, ReadSlots, Segment, place_columns
 from tests.support.exchange import n_mapped
 
 COLUMNS = (Column("few", 10, np.int64), Column("many", 2**19, np.uint32), Column("end", 1, np.int8))
@@ -25,7 +25,7 @@ def members():
 
 
 def give(segment, run, kind="kind", n_cleared=0):
-    return segment.give(run, kind, begins(COLUMNS)[-1], n_cleared)
+    return segment.give(run, kind, place_columns(COLUMNS)[-1], n_cleared)
 
 
 def test_what_one_member_writes_another_reads(members):
@@ -43,7 +43,7 @@ def test_what_one_member_writes_another_reads(members):
 
 
 def test_columns_begin_at_pages_that_suit_them():
-    few, many, end, after = begins(COLUMNS)
+    few, many, end, after = place_columns(COLUMNS)
     assert (few, many, end) == (0, 2**21, 2**22)
     assert after == 2**22 + 2**21
 

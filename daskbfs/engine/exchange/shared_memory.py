@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from daskbfs import config
-from daskbfs.cluster.segment import Column, Segment, Slot, SlotAddress, begins
+from daskbfs.cluster.segment import Column, Segment, Slot, SlotAddress, place_columns
 from daskbfs.distribution.sharing import Holders, Sharing
 from daskbfs.engine.exchange.mail import Attempt, Mailbox
 from daskbfs.engine.exchange.waiting import require_wanted, wait_politely
@@ -188,7 +188,7 @@ def touch_memory(
     segment, slots = sharing.segment, []
     for kind_of_slot, name, its_columns in wanted:
         if segment.member == 0:
-            slot = segment.give(name, kind_of_slot, begins(its_columns)[-1])
+            slot = segment.give(name, kind_of_slot, place_columns(its_columns)[-1])
         else:
             found = segment.find(name, kind_of_slot)
             assert found is not None, "the first worker was asked first"
@@ -221,7 +221,7 @@ def _slot(
 ) -> Slot:
     """The slot of an attempt for some columns."""
     if segment.member == 0:
-        return segment.give(attempt.run, kind, begins(columns)[-1], n_cleared)
+        return segment.give(attempt.run, kind, place_columns(columns)[-1], n_cleared)
     found: list[Slot] = []
 
     def look(seconds: float) -> bool:
